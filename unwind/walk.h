@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* One stack out of one ucontext: repeats cached unwind rules (rules.h) with bounds-checked reads. */
+#ifndef LAPSE_UNWIND_WALK_H
+#define LAPSE_UNWIND_WALK_H
+
+#include <stdint.h>
+#include <ucontext.h>
+
+/* Marks what runs in the signal handler. Empty: for the reader, and for the test that checks the
+ * undefined symbols of *_sig.c. */
+#ifndef LAPSE_SIGSAFE
+#define LAPSE_SIGSAFE
+#endif
+
+/* Memory that may be read as stack: [low, high). All zero: unknown. */
+struct lapse_stack_bounds { uintptr_t low, high; };
+
+enum lapse_walk_flags {
+    LAPSE_WALK_TRUNCATED = 1,    /* `max` frames were not enough */
+    LAPSE_WALK_FAILED = 2,       /* no rule, or a rule that left the stack; the pcs so far are good */
+    LAPSE_WALK_GATE_CLOSED = 4,  /* a rule was needed while another thread was resolving */
+    LAPSE_WALK_GUESSED = 8,      /* at least one pc carries LAPSE_PC_GUESSED */
+    LAPSE_WALK_FOREIGN = 16,     /* ran on a stack the thread does not own (coroutine); read by
+                                    process_vm_readv */
+};
+
+/* Set in pcs[i] when that frame was found by frame pointer or scan and not by unwind information.
+ * User addresses never have this bit. */
+#define LAPSE_PC_GUESSED (UINT64_C(1) << 63)
+
+struct lapse_walk {
+    /* in */
+    uint64_t *pcs; /* leaf first */
+    uint32_t max;
+    struct lapse_stack_bounds stack; /* of the thread */
+    /* out */
+    uint32_t depth;
+    uint32_t flags;
+    uint64_t cut_cfa; /* CFA of the outermost captured frame, when cut; else 0 */
+};
+
+/* Walk the stack that `context` interrupted. Alternate signal stacks are found through uc_stack.
+ * pcs[0] is the pc as it was; the others are return addresses (look names up at pc - 1), except
+ * that the pc right outside a signal frame was interrupted and not returned to (seen by its rule).
+ * Context: the handler, every signal masked, on a stack with at least 8 KiB left (cold path).
+ * No system call when every rule is cached and the stack is the thread's own. errno may change. */
+LAPSE_SIGSAFE void lapse_walk(struct lapse_walk *walk, const ucontext_t *context);
+
+/* Once before the first tick and outside any handler: finds libunwind, maps the rule cache, warms up.
+ * `alternate stack` and module knowledge need nothing else. Returns 0 or a negative errno, with one
+ * line in `error`. Calling it again is free. */
+int lapse_unwind_init(char *error, uint32_t error_size);
+
+/* A module went away (or may have): forget every rule. Any thread; async-signal-safe. */
+LAPSE_SIGSAFE void lapse_unwind_forget(void);
+
+/* Address of the first byte of the function that holds `pc` (already minus one for return
+ * addresses), from the rule cache or, outside the handler, by resolving. When no unwind information
+ * covers pc: start of the uncovered stretch, and *covered = 0; 0 when pc is in no module.
+ * Context: drain thread, or any thread outside the handler. Takes no lock of the host. */
+uint64_t lapse_unwind_function(uint64_t pc, int *covered);
+
+/* Rules resolved but not kept because the cache was full. */
+uint64_t lapse_unwind_cache_full(void);
+
+#endif
