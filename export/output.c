@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* See output.h. */
+#include "output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define BUFFER_SIZE (256u * 1024)
+
+int lapse_output_init(struct lapse_output *output, FILE *file)
+{
+    *output = (struct lapse_output){
+        .bytes = malloc(BUFFER_SIZE), .capacity = BUFFER_SIZE, .file = file,
+    };
+    if (!output->bytes) {
+        output->capacity = 0;
+        output->error = -ENOMEM;
+    }
+    return output->error;
+}
+
+/* Hand the buffer to the file. After a failure the buffer is emptied all the same. */
+static void hand_on(struct lapse_output *output)
+{
+    if (!output->error && fwrite(output->bytes, 1, output->size, output->file) != output->size)
+        output->error = errno ? -errno : -EIO;
+    output->total += output->size;
+    output->size = 0;
+}
+
+int lapse_output_finish(struct lapse_output *output)
+{
+    if (output->file)
+        hand_on(output);
+    return output->error;
+}
+
+void lapse_output_fini(struct lapse_output *output)
+{
+    free(output->bytes);
+    output->bytes = NULL;
+    output->size = output->capacity = 0;
+}
+
+int lapse_output_make_room(struct lapse_output *output, size_t size)
+{
+    if (output->file)
+        hand_on(output);
+    if (size <= output->capacity - output->size)
+        return 1;
+    size_t capacity = output->capacity ? output->capacity : 64;
+    while (size > capacity - output->size) {
+        if (capacity > SIZE_MAX / 2)
+            goto no_memory;
+        capacity *= 2;
+    }
+    char *bytes = realloc(output->bytes, capacity);
+    if (!bytes)
+        goto no_memory;
+    output->bytes = bytes;
+    output->capacity = capacity;
+    return 1;
+no_memory:
+    if (!output->error)
+        output->error = -ENOMEM;
+    return 0;
+}
+
+size_t lapse_decimal(char *to, uint64_t value)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    char digits[20];
+    size_t at = sizeof digits;
+    while (value >= 100) {
+        at -= 2;
+        memcpy(digits + at, pairs + 2 * (value % 100), 2);
+        value /= 100;
+    }
+    if (value >= 10) {
+        at -= 2;
+        memcpy(digits + at, pairs + 2 * value, 2);
+    } else {
+        digits[--at] = (char)('0' + value);
+    }
+    memcpy(to, digits + at, sizeof digits - at);
+    return sizeof digits - at;
+}
+
+void lapse_output_uint(struct lapse_output *output, uint64_t value)
+{
+    char *to = lapse_output_room(output, 20);
+    if (to)
+        output->size += lapse_decimal(to, value);
+}
+
+void lapse_output_hex(struct lapse_output *output, uint64_t value)
+{
+    char *to = lapse_output_room(output, 16);
+    if (!to)
+        return;
+    int digits = 1;
+    while (digits < 16 && value >> 4 * digits)
+        digits++;
+    for (int i = 0; i < digits; i++)
+        to[i] = "0123456789abcdef"[value >> 4 * (digits - 1 - i) & 15];
+    output->size += (size_t)digits;
+}
+
+static void put_scaled(struct lapse_output *output, uint64_t value, uint64_t scale, int places)
+{
+    char *to = lapse_output_room(output, 32);
+    if (!to)
+        return;
+    size_t size = lapse_decimal(to, value / scale);
+    uint64_t rest = value % scale;
+    if (rest) {
+        to[size++] = '.';
+        for (int i = places - 1; i >= 0; i--, rest /= 10)
+            to[size + (size_t)i] = (char)('0' + rest % 10);
+        size += (size_t)places;
+        while (to[size - 1] == '0')
+            size--;
+    }
+    output->size += size;
+}
+
+void lapse_output_thousandths(struct lapse_output *output, uint64_t value)
+{
+    put_scaled(output, value, 1000, 3);
+}
+
+void lapse_output_millionths(struct lapse_output *output, uint64_t value)
+{
+    put_scaled(output, value, 1000000, 6);
+}
