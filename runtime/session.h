@@ -64,6 +64,8 @@ void lapse_session_modules_changed(bool unloaded);
 
 /* Our descriptors: the host must neither see them closed nor close them. */
 bool lapse_session_owns_descriptor(int fd);
+/* The smallest descriptor of ours that is at least `from`, or -1: lets a range be closed around ours. */
+int lapse_session_next_descriptor(int from);
 
 /* The signal that ticks (SIGPROF unless set), 0 when no session was ever started. */
 int lapse_session_signal(void);
