@@ -60,6 +60,13 @@ LAPSE_SIGSAFE void lapse_unwind_forget(void);
  * Context: drain thread, or any thread outside the handler. Takes no lock of the host. */
 uint64_t lapse_unwind_function(uint64_t pc, int *covered);
 
+/* Keep the resolver to oneself over a fork, so that the child does not inherit it, nor libunwind's
+ * locks, in the hands of a thread that it does not have. hold returns 0, or -EBUSY when another
+ * thread is resolving: try again, it takes microseconds. Release in parent and child. Samples taken
+ * meanwhile that need a new rule are cut (LAPSE_WALK_GATE_CLOSED). */
+LAPSE_SIGSAFE int lapse_unwind_hold(void);
+LAPSE_SIGSAFE void lapse_unwind_release(void);
+
 /* Rules resolved but not kept because the cache was full. */
 uint64_t lapse_unwind_cache_full(void);
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads of this process's own memory that cannot fault, however wrong the address is or whatever
+ * another thread unmaps meanwhile: the kernel copies (process_vm_readv) and reports what it could.
+ * Where that call is refused (old container sandboxes), reads are plain loads inside the readable
+ * segments of a loaded module and fail elsewhere.
+ * Context: signal handler (cold paths only, each is a system call) and drain thread. */
+#ifndef LAPSE_UNWIND_MEMORY_H
+#define LAPSE_UNWIND_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "walk.h"
+
+/* Copy up to `size` bytes; returns how many could be read from `from` on. */
+LAPSE_SIGSAFE size_t lapse_memory_read(void *to, uintptr_t from, size_t size);
+
+/* A few pieces of memory as they were when first read: one system call serves many small reads.
+ * Empty it (windows_reset) before each independent question, since memory changes. */
+#define LAPSE_WINDOW_COUNT 4
+#define LAPSE_WINDOW_BYTES 512
+struct lapse_windows {
+    uintptr_t base[LAPSE_WINDOW_COUNT];
+    uint32_t size[LAPSE_WINDOW_COUNT]; /* valid bytes; 0 is an unused window */
+    uint32_t next;                     /* replaced next */
+    uint8_t bytes[LAPSE_WINDOW_COUNT][LAPSE_WINDOW_BYTES];
+};
+
+LAPSE_SIGSAFE void lapse_windows_reset(struct lapse_windows *windows);
+
+/* All of `size` bytes (at most LAPSE_WINDOW_BYTES / 2) or nothing. Returns 0 or -EFAULT. */
+LAPSE_SIGSAFE int lapse_windows_read(struct lapse_windows *windows, void *to, uintptr_t from,
+                                     size_t size);
+
+#endif

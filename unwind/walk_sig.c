@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* The walker: one stack out of one ucontext, by cached rules. Called by the handler (runtime/) and
+ * by tests; walk.h states the context. Reads of the stack are loads inside checked bounds; a rule
+ * that leads out of them ends the walk under a flag.
+ *
+ * The caller's stack pointer always grows within a stack, so the walk ends; across stacks (signal
+ * frames) the depth limit ends it. */
+#include <stddef.h>
+#include <ucontext.h>
+
+#include "memory.h"
+#include "walk_frame.h"
+
+/* Where gregs[] in a ucontext on the stack starts, and how many of them are wanted. */
+enum { GREGS_OFFSET = offsetof(ucontext_t, uc_mcontext.gregs), GREGS_COUNT = REG_RIP + 1 };
+
+static const uint8_t greg_of_dwarf[16] = {
+    REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+    REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
+};
+
+struct walker {
+    struct lapse_walk *walk;
+    struct lapse_stack_bounds alternate;
+    struct lapse_stack_view view;
+    struct lapse_frame frame;
+    uint64_t cfa; /* of the frame that was left last; 0 when it was left by a guess */
+    uint64_t registers[GREGS_COUNT]; /* of the frame that the innermost signal frame passed interrupted */
+};
+
+enum outcome { STEPPED, ROOT, FAILED };
+
+LAPSE_SIGSAFE int lapse_stack_read_piece(struct lapse_stack_view *view, uintptr_t at, uint64_t *value)
+{
+    if (at < view->piece_base || at - view->piece_base + sizeof *value > view->piece_size) {
+        view->piece_base = at;
+        view->piece_size = (uint32_t)lapse_memory_read(view->piece, at, sizeof view->piece);
+        if (view->piece_size < sizeof *value)
+            return 0;
+    }
+    memcpy(value, view->piece + (at - view->piece_base), sizeof *value);
+    return 1;
+}
+
+static int bounds_hold(const struct lapse_stack_bounds *bounds, uintptr_t sp)
+{
+    return sp >= bounds->low && sp < bounds->high && bounds->high - sp >= sizeof(uint64_t);
+}
+
+static void enter_stack(struct walker *walker, uintptr_t sp)
+{
+    struct lapse_stack_view *view = &walker->view;
+    const struct lapse_stack_bounds *bounds = &walker->walk->stack;
+    view->piece_size = 0;
+    view->foreign = 0;
+    if (!bounds_hold(bounds, sp))
+        bounds = &walker->alternate;
+    if (bounds_hold(bounds, sp)) {
+        view->low = sp - bounds->low < LAPSE_RED_ZONE ? bounds->low : sp - LAPSE_RED_ZONE;
+        view->span = bounds->high - sizeof(uint64_t) - view->low;
+        return;
+    }
+    view->low = UINTPTR_MAX; /* no plain load at all */
+    view->span = 0;
+    view->foreign = 1;
+    walker->walk->flags |= LAPSE_WALK_FOREIGN;
+}
+
+/* Out through a frame whose return address is below `cfa`. `base` is what the CFA was computed from. */
+static inline enum outcome leave_frame(struct walker *walker, uint64_t rule, uint64_t base, uint64_t cfa)
+{
+    struct lapse_frame *frame = &walker->frame;
+    uint64_t pc, at = cfa;
+    if (cfa <= frame->sp || !lapse_stack_read(&walker->view, cfa - 8, &pc))
+        return FAILED;
+    walker->cfa = cfa;
+    switch (lapse_rule_rbp(rule)) {
+    case LAPSE_RBP_KEPT:
+        break;
+    case LAPSE_RBP_AT_BASE:
+        at = base; /* fall through */
+    case LAPSE_RBP_AT_CFA:
+        if (!lapse_stack_read(&walker->view, at + (uint64_t)lapse_rule_rbp_offset(rule), &frame->bp))
+            return FAILED;
+        break;
+    case LAPSE_RBP_LOST:
+        frame->bp = 0;
+        break;
+    }
+    frame->pc = pc;
+    frame->sp = cfa;
+    frame->registers = NULL;
+    return pc ? STEPPED : ROOT; /* zero was put there by who made the stack */
+}
+
+static int base_value(const struct lapse_frame *frame, unsigned base, uint64_t *value)
+{
+    if (base == LAPSE_REGISTER_RSP)
+        *value = frame->sp;
+    else if (base == LAPSE_REGISTER_RBP)
+        *value = frame->bp;
+    else if (frame->registers)
+        *value = frame->registers[greg_of_dwarf[base]];
+    else
+        return 0;
+    return 1;
+}
+
+static enum outcome leave_signal_frame(struct walker *walker)
+{
+    struct lapse_frame *frame = &walker->frame;
+    for (unsigned i = 0; i < GREGS_COUNT; i++)
+        if (!lapse_stack_read(&walker->view, frame->sp + GREGS_OFFSET + i * 8, &walker->registers[i]))
+            return FAILED;
+    walker->cfa = frame->sp;
+    *frame = (struct lapse_frame){ .pc = walker->registers[REG_RIP], .sp = walker->registers[REG_RSP],
+                                   .bp = walker->registers[REG_RBP], .registers = walker->registers };
+    enter_stack(walker, frame->sp);
+    return STEPPED;
+}
+
+static enum outcome leave_guessing(struct walker *walker, uint64_t epoch, uint64_t rule)
+{
+    walker->cfa = 0;
+    if (!lapse_guess_caller(&walker->view, epoch, rule, &walker->frame))
+        return FAILED;
+    walker->walk->flags |= LAPSE_WALK_GUESSED;
+    return STEPPED;
+}
+
+/* Every rule but the plain ones. */
+static enum outcome leave_by_rare_rule(struct walker *walker, uint64_t epoch, uint64_t rule)
+{
+    uint64_t base, cfa;
+    switch (lapse_rule_kind(rule)) {
+    case LAPSE_RULE_OUTERMOST:
+        return ROOT;
+    case LAPSE_RULE_SIGNAL:
+        return leave_signal_frame(walker);
+    case LAPSE_RULE_REGISTER:
+        if (!base_value(&walker->frame, lapse_rule_base(rule), &base))
+            return FAILED;
+        return leave_frame(walker, rule, base, base + (uint64_t)lapse_rule_cfa_offset(rule));
+    case LAPSE_RULE_DEREF:
+        if (!base_value(&walker->frame, lapse_rule_base(rule), &base) ||
+            !lapse_stack_read(&walker->view, base + (uint64_t)lapse_rule_deref_offset(rule), &cfa))
+            return FAILED;
+        return leave_frame(walker, rule, base, cfa + (uint64_t)lapse_rule_deref_add(rule));
+    case LAPSE_RULE_NO_INFO:
+        return leave_guessing(walker, epoch, rule);
+    default:
+        return FAILED;
+    }
+}
+
+/* A return address that is no code at all came from a wrong rule or a wrong RBP further in. */
+static int is_bogus(const struct walker *walker, uint64_t rule)
+{
+    return !walker->frame.registers && lapse_rule_kind(rule) == LAPSE_RULE_NO_INFO &&
+           !(rule & (LAPSE_RULE_IN_MODULE | LAPSE_RULE_AFTER_CALL));
+}
+
+static inline enum outcome leave(struct walker *walker, uint64_t epoch, uint64_t rule)
+{
+    if (__builtin_expect(lapse_rule_kind(rule) != LAPSE_RULE_PLAIN, 0))
+        return leave_by_rare_rule(walker, epoch, rule);
+    /* RSP and RBP differ in the lowest bit of their numbers. */
+    uint64_t base = rule & 1u << 4 ? walker->frame.sp : walker->frame.bp;
+    return leave_frame(walker, rule, base, base + (uint64_t)lapse_rule_cfa_offset(rule));
+}
+
+static void walk_frames(struct walker *walker)
+{
+    struct lapse_walk *walk = walker->walk;
+    uint64_t epoch = lapse_rule_cache_epoch();
+    for (;;) {
+        uint64_t key = walker->frame.registers ? walker->frame.pc : walker->frame.pc - 1;
+        uint64_t rule = lapse_rule_get(epoch, key);
+        if (__builtin_expect(!rule, 0)) {
+            walk->flags |= LAPSE_WALK_GATE_CLOSED;
+            return;
+        }
+        int guessed = lapse_rule_kind(rule) == LAPSE_RULE_NO_INFO;
+        if (guessed && is_bogus(walker, rule)) {
+            walk->flags |= LAPSE_WALK_FAILED;
+            walk->depth--;
+            walk->cut_cfa = walker->cfa;
+            return;
+        }
+        enum outcome outcome = leave(walker, epoch, rule);
+        if (__builtin_expect(outcome != STEPPED, 0)) {
+            walk->flags |= outcome == FAILED ? LAPSE_WALK_FAILED : 0;
+            return;
+        }
+        if (__builtin_expect(walk->depth == walk->max, 0)) {
+            walk->flags |= LAPSE_WALK_TRUNCATED;
+            walk->cut_cfa = walker->cfa;
+            return;
+        }
+        walk->pcs[walk->depth++] = walker->frame.pc | (guessed ? LAPSE_PC_GUESSED : 0);
+    }
+}
+
+LAPSE_SIGSAFE void lapse_walk(struct lapse_walk *walk, const ucontext_t *context)
+{
+    const greg_t *gregs = context->uc_mcontext.gregs;
+    struct walker walker;
+    walk->depth = 0;
+    walk->flags = 0;
+    walk->cut_cfa = 0;
+    if (!walk->max)
+        return;
+    walker.walk = walk;
+    walker.alternate.low = (uintptr_t)context->uc_stack.ss_sp;
+    walker.alternate.high = walker.alternate.low + context->uc_stack.ss_size;
+    walker.cfa = 0;
+    walker.frame = (struct lapse_frame){ .pc = (uint64_t)gregs[REG_RIP], .sp = (uint64_t)gregs[REG_RSP],
+                                         .bp = (uint64_t)gregs[REG_RBP],
+                                         .registers = (const uint64_t *)gregs };
+    enter_stack(&walker, walker.frame.sp);
+    walk->pcs[walk->depth++] = walker.frame.pc;
+    walk_frames(&walker);
+}
