@@ -7,6 +7,8 @@
 const struct lapse_export_format lapse_export_formats[] = {
     { "folded", "folded", "one line a stack, root;...;leaf weight (flame graph tools)",
       lapse_write_folded },
+    { "html", "html", "lapse's own page: flame graph, timeline, table in one file",
+      lapse_write_html },
     { NULL, NULL, NULL, NULL },
 };
 
