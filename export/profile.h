@@ -49,7 +49,7 @@ struct lapse_profile_node {
     uint32_t depth;  /* node 0: 0 */
     uint32_t function;
     uint32_t flags;
-    uint64_t call_pc;  /* return address in the parent's (not inlined) function, 0 unknown */
+    uint64_t call_pc;  /* return address in the parent's (not inlined) function, 0 unknown, inlined */
     uint32_t call_line; /* line in the parent's function, 0 unknown */
 };
 
@@ -59,6 +59,7 @@ struct lapse_profile_leaf {
     uint64_t pc;     /* 0 for folded text */
     uint64_t count;  /* samples (for folded text: the value) */
     uint64_t weight_ns; /* for folded text: the value, see lapse_profile.weight_unit */
+    double squares;  /* sum of the squared weights of its samples */
 };
 
 struct lapse_profile_process {

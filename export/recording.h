@@ -23,6 +23,7 @@ struct lapse_module {
     struct lapse_text_range *text;
     uint32_t text_count;
     uint64_t loaded_ns, unloaded_ns; /* unloaded 0: still there at the end */
+    uint64_t reach; /* the reader's own: furthest end of the modules up to this one */
 };
 
 struct lapse_recorded_thread {
@@ -37,6 +38,7 @@ struct lapse_symbol {
     char *name, *system_name, *file; /* system_name and file may be NULL */
     uint32_t line;
     uint64_t from_ns, until_ns;
+    uint64_t reach; /* the reader's own: furthest end of the symbols up to this one */
 };
 
 struct lapse_inline_frame { char *name, *system_name, *file; uint32_t line; };
@@ -80,7 +82,7 @@ struct lapse_session {
     uint32_t depth_limit, min_samples, close;
 
     struct lapse_module *modules;
-    uint32_t module_count;
+    uint32_t module_count; /* sorted by start */
     struct lapse_recorded_thread *threads;
     uint32_t thread_count;
     struct lapse_call_tree *tree;
@@ -132,6 +134,10 @@ struct lapse_recording {
  * Returns 0 or a negative errno; -EBADMSG: not a lapse recording at all. "-" is standard input. */
 int lapse_recording_open(struct lapse_recording **recording, const char *path, char *error,
                          size_t error_size);
+/* The same with a descriptor from lapse_open_seekable (chunk_file.h), which is taken over in any case;
+ * `name` is for messages. */
+int lapse_recording_open_fd(struct lapse_recording **recording, int fd, const char *name, char *error,
+                            size_t error_size);
 void lapse_recording_close(struct lapse_recording *recording);
 
 /* Is this the beginning of a recording? For commands that take several kinds of input. */
@@ -142,8 +148,41 @@ typedef int lapse_each_sample(void *context, const struct lapse_recorded_sample 
 int lapse_recording_each_sample(struct lapse_recording *recording, lapse_each_sample *each,
                                 void *context);
 
+/* How far a running lapse_recording_each_sample is: bytes done, of *total. */
+uint64_t lapse_recording_progress(const struct lapse_recording *recording, uint64_t *total);
+
+/* [from_ns, until_ns): how long the answer to a look-up holds, since modules come and go and JIT
+ * code is replaced. Made smaller by a look-up, never larger. */
+struct lapse_validity { uint64_t from_ns, until_ns; }; /* until UINT64_MAX: for ever */
+
+static inline bool lapse_validity_holds(const struct lapse_validity *validity, uint64_t time_ns)
+{
+    return time_ns >= validity->from_ns &&
+           (time_ns < validity->until_ns || validity->until_ns == UINT64_MAX);
+}
+
+static inline void lapse_validity_narrow(struct lapse_validity *to, uint64_t from_ns, uint64_t until_ns)
+{
+    if (from_ns > to->from_ns)
+        to->from_ns = from_ns;
+    if (until_ns < to->until_ns)
+        to->until_ns = until_ns;
+}
+
 /* Module that covers an address at a time (modules come and go), or NULL. */
 const struct lapse_module *lapse_session_module(const struct lapse_session *session,
                                                 uint64_t address, uint64_t time_ns);
+const struct lapse_module *lapse_session_module_while(const struct lapse_session *session,
+                                                      uint64_t address, uint64_t time_ns,
+                                                      struct lapse_validity *validity);
+
+/* Symbol that covers an address at a time, or NULL. `validity` may be NULL. */
+const struct lapse_symbol *lapse_session_symbol(const struct lapse_session *session,
+                                                uint64_t address, uint64_t time_ns,
+                                                struct lapse_validity *validity);
+
+/* What `lapse symbolize` knew about a pc, or NULL. */
+const struct lapse_address_info *lapse_session_address(const struct lapse_session *session,
+                                                       uint64_t pc, bool is_return);
 
 #endif

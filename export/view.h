@@ -19,7 +19,7 @@ struct lapse_view_node {
 
 /* A function over all its places: total counts each sample once however deep it recurses. */
 struct lapse_view_function {
-    uint32_t function; /* first index of that name in the profile */
+    uint32_t function; /* first index of that name in the profile; LAPSE_NONE: a frame of group_by_... */
     const char *name;
     uint64_t self_count, total_count, self_ns, total_ns;
     /* Sums of squared weights, for intervals of samples that stand for unequal times. */
@@ -43,11 +43,14 @@ struct lapse_view {
     uint32_t node_count;
     struct lapse_view_function *functions; /* by self, then total, then name */
     uint32_t function_count;
-    uint32_t *node_of_profile_node; /* view node of each profile node (not when inverted: NULL) */
+    uint32_t *node_of_profile_node; /* view node of each profile node, LAPSE_NONE where no sample is;
+                                       NULL when inverted or grouped */
     uint64_t count, weight_ns;
     double squares;
+    struct lapse_view_source *source; /* the builder's own */
 };
 
+/* Returns 0, -ENOMEM, or -ENOTSUP: a part or groups were asked of input that has no single samples. */
 int lapse_view_create(struct lapse_view **view, struct lapse_profile *profile,
                       const struct lapse_view_options *options);
 void lapse_view_destroy(struct lapse_view *view);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* The profile's builder: what was lost, as lines ready to print. Offline only. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "profile_source.h"
+
+#define NOTE_BYTES 512
+
+__attribute__((format(printf, 2, 3)))
+static int note(struct lapse_profile *profile, const char *format, ...)
+{
+    char text[NOTE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *kept = lapse_strings_keep(&profile->source->strings, text);
+    for (uint32_t i = 0; i < profile->note_count; i++)
+        if (profile->notes[i] == kept)
+            return 0;
+    const char **notes = lapse_array_grow(profile->notes, profile->note_count, sizeof *notes);
+    if (!notes || !kept)
+        return -ENOMEM;
+    profile->notes = notes;
+    notes[profile->note_count++] = kept;
+    return 0;
+}
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+static int loss_notes(struct lapse_profile *profile)
+{
+    const struct lapse_counters *lost = &profile->counters;
+    uint64_t dropped = lost->dropped_ring_full + lost->dropped_gate_closed;
+    int error = 0;
+    if (dropped)
+        error |= note(profile, "%" PRIu64 " samples dropped (%" PRIu64 " buffer full, %" PRIu64
+                      " while code was resolved), %.3f s of CPU time", dropped, lost->dropped_ring_full,
+                      lost->dropped_gate_closed, seconds(lost->dropped_weight_ns));
+    if (lost->late_ticks)
+        error |= note(profile, "%" PRIu64 " samples were due but their thread ended before: shown as "
+                      "[not sampled]", lost->late_ticks);
+    if (lost->truncated)
+        error |= note(profile, "%" PRIu64 " stacks cut at the depth limit: below [truncated]",
+                      lost->truncated);
+    if (lost->unwind_failures)
+        error |= note(profile, "%" PRIu64 " stacks without their outer frames: below [unwind failed]",
+                      lost->unwind_failures);
+    if (lost->unsampled_threads)
+        error |= note(profile, "%" PRIu64 " threads could not be sampled, %.3f s of CPU time",
+                      lost->unsampled_threads, seconds(lost->unsampled_ns));
+    if (lost->lost_samples || lost->write_errors)
+        error |= note(profile, "%" PRIu64 " samples could not be written (%" PRIu64 " failed writes)",
+                      lost->lost_samples, lost->write_errors);
+    if (lost->rate_lowered)
+        error |= note(profile, "the rate of %" PRIu64 " threads was lowered to bound the cost",
+                      lost->rate_lowered);
+    if (lost->guessed_frames)
+        error |= note(profile, "%" PRIu64 " frames were found without unwind information: guessed",
+                      lost->guessed_frames);
+    return error;
+}
+
+static int damage_notes(struct lapse_profile *profile)
+{
+    const struct lapse_damage *damage = &profile->damage;
+    int error = 0;
+    if (damage->cut_bytes)
+        error |= note(profile, "the file ends in the middle of a chunk: %" PRIu64 " bytes not read",
+                      damage->cut_bytes);
+    if (damage->bad_chunks || damage->skipped_bytes)
+        error |= note(profile, "the file is damaged: %" PRIu64 " chunks and %" PRIu64
+                      " bytes skipped", damage->bad_chunks, damage->skipped_bytes);
+    if (damage->bad_references)
+        error |= note(profile, "%" PRIu64 " samples or stacks refer to lost parts of the file: left out",
+                      damage->bad_references);
+    return error;
+}
+
+static int process_notes(struct lapse_profile *profile)
+{
+    uint32_t open = 0;
+    int error = 0;
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        const struct lapse_session *session = profile->source->links[i].session;
+        open += !profile->processes[i].ended;
+        for (uint32_t k = 0; k < session->note_count; k++)
+            error |= note(profile, "%.200s (%u): %s", profile->processes[i].name,
+                          profile->processes[i].pid, session->notes[k]);
+    }
+    if (open)
+        error |= note(profile, "%u of %u processes without an end mark (killed or still running): up to "
+                      "their last written samples", open, profile->process_count);
+    return error;
+}
+
+int lapse_profile_add_notes(struct lapse_profile *profile)
+{
+    return loss_notes(profile) || damage_notes(profile) || process_notes(profile) ? -ENOMEM : 0;
+}
