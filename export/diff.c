@@ -453,7 +453,9 @@ int lapse_diff_push(struct lapse_diff *diff, uint64_t time_ns, uint64_t thread_i
         return -EINVAL;
     struct source source = { .frames = depth ? frames : &none, .depth = depth,
                              .cut = flags & LAPSE_STACK_CUT,
-                             .marker_function = LAPSE_FUNCTION_TRUNCATED };
+                             .marker_function = flags & LAPSE_STACK_UNWIND_FAILED
+                                                    ? LAPSE_FUNCTION_UNWIND_FAILED
+                                                    : LAPSE_FUNCTION_TRUNCATED };
     return take(diff, thread, time_ns, &source, NULL);
 }
 

@@ -28,7 +28,8 @@ int lapse_symbols_find_perf_map(int pid, struct lapse_symbol_request *requests, 
 enum lapse_demangle { LAPSE_DEMANGLE_FULL, LAPSE_DEMANGLE_SIMPLE, LAPSE_DEMANGLE_NONE };
 
 /* Demangled form of a C++, Rust or D name into `to` (cut at size, never inside a UTF-8 sequence);
- * other names are copied. Returns the length. Uses no heap. */
+ * other names are copied. Returns the length. Uses no heap, but for D names, whose demangler
+ * mallocs (inside liblapse.so: from the arena). Needs 512 KiB of stack. */
 uint32_t lapse_demangle(char *to, uint32_t size, const char *name, enum lapse_demangle style);
 
 #endif

@@ -137,6 +137,7 @@ struct lapse_diff_options {
 /* Flags of a pushed stack. */
 enum {
     LAPSE_STACK_CUT = 1, /* frames[0] is not the root: outer frames are missing */
+    LAPSE_STACK_UNWIND_FAILED = 2, /* with CUT: because the unwinder gave up; names the marker */
 };
 
 /* Functions that stand for missing outer frames. Events of the marker carry one of them; an

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* Folded text, line by line. See folded_reader.h. */
+#include "folded_reader.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "event_text.h"
+
+const char *lapse_folded_parse(char *text, size_t size, struct lapse_folded_line *line)
+{
+    size_t at = size;
+    while (at && text[at - 1] != ' ' && text[at - 1] != '\t')
+        at--;
+    if (!at)
+        return "no value after the stack (expected STACK SPACE VALUE)";
+    if (!lapse_decimal_parse(text + at, text + size, &line->value))
+        return "the value is not a whole number";
+    while (at && (text[at - 1] == ' ' || text[at - 1] == '\t'))
+        at--;
+    if (!at)
+        return "no stack before the value";
+    line->stack = text;
+    line->size = at;
+    return NULL;
+}
+
+static bool is_blank(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (text[i] != ' ' && text[i] != '\t')
+            return false;
+    return true;
+}
+
+int lapse_folded_next(struct lapse_lines *lines, struct lapse_folded_line *line,
+                      const char **cause)
+{
+    char *text;
+    size_t size;
+    int status;
+    while ((status = lapse_lines_next(lines, &text, &size)) > 0) {
+        if (is_blank(text, size))
+            continue;
+        *cause = lapse_folded_parse(text, size, line);
+        return *cause ? -EBADMSG : 1;
+    }
+    return status;
+}
+
+static size_t begins_with(const char *stack, size_t size, const char *name)
+{
+    size_t length = strlen(name);
+    if (size < length || memcmp(stack, name, length))
+        return 0;
+    if (size == length)
+        return length;
+    return stack[length] == ';' ? length + 1 : 0;
+}
+
+size_t lapse_folded_marker(const char *stack, size_t size)
+{
+    if (!size || *stack != '[')
+        return 0;
+    size_t marker = begins_with(stack, size, LAPSE_TRUNCATED_NAME);
+    return marker ? marker : begins_with(stack, size, LAPSE_UNWIND_FAILED_NAME);
+}
+
+uint32_t lapse_folded_depth(const char *stack, size_t size)
+{
+    uint32_t depth = 1;
+    size_t at = lapse_folded_marker(stack, size);
+    if (at == size)
+        return 0;
+    for (; at < size; at++) {
+        depth += stack[at] == ';';
+        at += stack[at] == '\\';
+    }
+    return depth;
+}
+
+size_t lapse_folded_innermost(const char *stack, size_t size, uint32_t depth)
+{
+    uint32_t above = lapse_folded_depth(stack, size);
+    size_t at = lapse_folded_marker(stack, size);
+    if (above <= depth)
+        return 0;
+    for (above -= depth; above && at < size; at++) {
+        above -= stack[at] == ';';
+        at += stack[at] == '\\';
+    }
+    return at;
+}
