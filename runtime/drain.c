@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* What the drain thread does (drain.h): empty the ring, write the spool, look after threads, end. */
+#include "drain.h"
+
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "clocks.h"
+#include "message.h"
+#include "store.h"
+#include "sys.h"
+
+#define MS UINT64_C(1000000)
+#define INTERVAL_LEAST (10 * MS)
+#define INTERVAL_FIRST (50 * MS)
+#define INTERVAL_MOST (1000 * MS)
+#define SCAN_LEAST (500 * MS)
+
+/* The drain thread's own. */
+static uint64_t scratch[LAPSE_RECORD_WORDS_MAX];
+static uint64_t interval_ns, next_scan_ns;
+
+static void take_records(void)
+{
+    struct lapse_record record;
+    int result;
+    while ((result = lapse_ring_pop(&lapse_runtime.ring, &record, scratch, LAPSE_RECORD_WORDS_MAX)) > 0)
+        lapse_store_record(&lapse_store, &record);
+    if (result < 0)
+        lapse_store.bad_records++;
+}
+
+/* Shorter when the ring fills, longer when it stays empty. */
+static void adapt_interval(uint64_t used)
+{
+    uint64_t size = lapse_runtime.ring.mask + 1;
+    if (used > size / 8)
+        interval_ns /= 2;
+    else if (used < size / 64)
+        interval_ns += interval_ns / 2;
+    if (interval_ns < INTERVAL_LEAST)
+        interval_ns = INTERVAL_LEAST;
+    if (interval_ns > INTERVAL_MOST)
+        interval_ns = INTERVAL_MOST;
+}
+
+/* Threads whose handlers eat more than their share tick half as often from now on. Weights stay
+ * right: they are counted in periods, and the period is the slot's own. */
+static void lower_rates(void)
+{
+    uint32_t count = atomic_load_explicit(&lapse_slots.count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct lapse_slot *slot = lapse_slots_at(i);
+        if (!slot || atomic_load_explicit(&slot->costly, memory_order_relaxed) < 4 ||
+            atomic_load_explicit(&slot->state, memory_order_acquire) != LAPSE_SLOT_LIVE)
+            continue;
+        atomic_store_explicit(&slot->costly, 0, memory_order_relaxed);
+        lapse_clock_lower_rate(slot);
+        atomic_fetch_add_explicit(&lapse_runtime.rate_lowered, 1, memory_order_relaxed);
+    }
+}
+
+static void look_after_threads(uint64_t now)
+{
+    if (now < next_scan_ns ||
+        atomic_load_explicit(&lapse_runtime.state, memory_order_relaxed) != LAPSE_STATE_RUNNING)
+        return;
+    lower_rates();
+    lapse_scan_threads();
+    /* The look takes at most about 1 % of one processor, however many threads there are. */
+    uint64_t cost = lapse_sys_clock(CLOCK_MONOTONIC) - now;
+    next_scan_ns = now + (cost * 100 > SCAN_LEAST ? cost * 100 : SCAN_LEAST);
+}
+
+/* Late ticks of threads that live on: at the end of the session nothing will deliver them. */
+static void take_late_ticks(void)
+{
+    uint32_t count = atomic_load_explicit(&lapse_slots.count, memory_order_acquire);
+    uint64_t now = lapse_sys_clock(CLOCK_MONOTONIC);
+    for (uint32_t i = 0; i < count; i++) {
+        struct lapse_slot *slot = lapse_slots_at(i);
+        if (!slot || atomic_load_explicit(&slot->state, memory_order_acquire) != LAPSE_SLOT_LIVE)
+            continue;
+        uint64_t late = lapse_clock_late(slot);
+        uint64_t period = atomic_load_explicit(&slot->period_ns, memory_order_relaxed);
+        if (late)
+            lapse_store_late(&lapse_store, slot->thread,
+                             (uint32_t)atomic_load_explicit(&slot->tid, memory_order_relaxed), late,
+                             late * period, now);
+    }
+}
+
+void lapse_drain_finish(void)
+{
+    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + lapse_runtime.settings.exit_budget_ms * MS;
+    if (!lapse_store_init(&lapse_store)) {
+        take_records();
+        take_late_ticks();
+        lapse_store_write(&lapse_store);
+        if (lapse_store.samples) {
+            lapse_outputs_write(&lapse_store, deadline);
+            lapse_store_write_end(&lapse_store, lapse_drain.reason, lapse_drain.signal);
+        }
+    }
+    atomic_store_explicit(&lapse_drain.error, lapse_store.first_error, memory_order_relaxed);
+    lapse_spool_close(&lapse_store.spool);
+    /* release: everything is written; pairs with the acquire in lapse_drain_ask */
+    atomic_store_explicit(&lapse_drain.finished, 1, memory_order_release);
+    lapse_sys_wake(&lapse_drain.finished);
+}
+
+void lapse_drain_reset(void)
+{
+    char base[LAPSE_PATH_MAX];
+    struct lapse_arena arena = lapse_store.arena;
+    lapse_spool_close(&lapse_store.spool);
+    memcpy(base, lapse_store.spool.base, sizeof base);
+    lapse_arena_reset(&arena);
+    memset((void *)&lapse_store, 0, sizeof lapse_store);
+    lapse_store.arena = arena;
+    memcpy(lapse_store.spool.base, base, sizeof base);
+    atomic_store_explicit(&lapse_store.spool.fd, -1, memory_order_relaxed);
+    atomic_store_explicit(&lapse_drain.requests, 0, memory_order_relaxed);
+    atomic_store_explicit(&lapse_drain.finished, 0, memory_order_relaxed);
+    atomic_store_explicit(&lapse_drain.error, 0, memory_order_relaxed);
+    interval_ns = INTERVAL_FIRST;
+    next_scan_ns = 0;
+}
+
+/* One turn. False when the thread shall end. */
+static bool turn(uint32_t requests)
+{
+    uint64_t used = lapse_ring_used(&lapse_runtime.ring);
+    uint64_t now = lapse_sys_clock(CLOCK_MONOTONIC);
+    if (requests & LAPSE_DRAIN_FINISH) {
+        lapse_drain_finish();
+        return false;
+    }
+    if (now >= lapse_runtime.end_ns && lapse_session_expire())
+        return false;
+    take_records();
+    lapse_store_write(&lapse_store);
+    if (requests & LAPSE_DRAIN_FLUSH) {
+        atomic_store_explicit(&lapse_drain.error, lapse_store.first_error, memory_order_relaxed);
+        atomic_fetch_add_explicit(&lapse_drain.flushes, 1, memory_order_release);
+        lapse_sys_wake(&lapse_drain.flushes);
+    }
+    if (requests & LAPSE_DRAIN_LEAVE)
+        return false;
+    look_after_threads(now);
+    adapt_interval(used);
+    return true;
+}
+
+void lapse_drain_main(void)
+{
+    lapse_sys(SYS_prctl, PR_SET_NAME, "lapse-drain", 0, 0, 0);
+    if (!interval_ns)
+        interval_ns = INTERVAL_FIRST;
+    bool ready = !lapse_store_init(&lapse_store);
+    if (!ready)
+        lapse_message(LAPSE_MESSAGE_SETUP, "no memory for samples; they are lost", NULL, NULL, NULL);
+    for (;;) {
+        /* acquire: a request comes after its bell; pairs with the release in ring_bell */
+        uint32_t bell = atomic_load_explicit(&lapse_drain.bell, memory_order_acquire);
+        uint32_t requests = atomic_exchange_explicit(&lapse_drain.requests, 0, memory_order_acq_rel);
+        if (!turn(requests))
+            break;
+        uint64_t wait = interval_ns, now = lapse_sys_clock(CLOCK_MONOTONIC);
+        if (lapse_runtime.end_ns > now && lapse_runtime.end_ns - now < wait)
+            wait = lapse_runtime.end_ns - now;
+        lapse_sys_wait(&lapse_drain.bell, bell, wait);
+    }
+    uint32_t running = LAPSE_DRAIN_RUNNING, starting = LAPSE_DRAIN_STARTING;
+    /* The starter may not have said RUNNING yet. HELD stays. */
+    if (!atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &running, LAPSE_DRAIN_NONE,
+                                                 memory_order_acq_rel, memory_order_relaxed))
+        atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &starting, LAPSE_DRAIN_NONE,
+                                                memory_order_acq_rel, memory_order_relaxed);
+}
+
+static void ring_bell(enum lapse_drain_request request)
+{
+    atomic_fetch_or_explicit(&lapse_drain.requests, request, memory_order_acq_rel);
+    atomic_fetch_add_explicit(&lapse_drain.bell, 1, memory_order_release);
+    lapse_sys_wake(&lapse_drain.bell);
+}
+
+bool lapse_drain_ask(enum lapse_drain_request request, uint64_t timeout_ns)
+{
+    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + timeout_ns;
+    _Atomic uint32_t *answer = request == LAPSE_DRAIN_FINISH ? &lapse_drain.finished : &lapse_drain.flushes;
+    uint32_t before = atomic_load_explicit(answer, memory_order_acquire);
+    ring_bell(request);
+    if (request == LAPSE_DRAIN_LEAVE)
+        return lapse_drain_wait_gone(timeout_ns);
+    while (atomic_load_explicit(answer, memory_order_acquire) == before) {
+        uint64_t now = lapse_sys_clock(CLOCK_MONOTONIC);
+        if (now >= deadline)
+            return false;
+        /* In steps: the thread may have been ended with the process, and nobody would wake us. */
+        lapse_sys_wait(answer, before, deadline - now < 50 * MS ? deadline - now : 50 * MS);
+    }
+    return true;
+}
+
+bool lapse_drain_wait_gone(uint64_t timeout_ns)
+{
+    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + timeout_ns;
+    uint32_t tid;
+    while ((tid = atomic_load_explicit(&lapse_drain.alive, memory_order_acquire))) {
+        struct timespec step = { 0, (long)(5 * MS) };
+        if (lapse_sys_clock(CLOCK_MONOTONIC) >= deadline)
+            return false;
+        /* not private: the kernel's wake-up for a thread that is gone is not either */
+        lapse_sys(SYS_futex, &lapse_drain.alive, FUTEX_WAIT, tid, &step);
+    }
+    return true;
+}

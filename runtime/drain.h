@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* The drain thread: the one that empties the ring, interns stacks, writes the spool and, at the end,
+ * all outputs.
+ *
+ * It is no pthread. The handler starts it at the first tick by a raw clone, on a stack and a
+ * thread-local block of our own that were mapped when the session began. So a process that ends
+ * before its first tick makes no thread and no file; the C library goes on believing that a
+ * single-threaded host is one (its locks stay cheap); fork and setuid do not see the thread. In
+ * return the thread may use raw system calls only: no function of the C library that locks, looks
+ * at the locale or the thread descriptor, or allocates. All signals are blocked in it. */
+#ifndef LAPSE_RUNTIME_DRAIN_H
+#define LAPSE_RUNTIME_DRAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "state.h"
+
+enum lapse_drain_request {
+    LAPSE_DRAIN_FLUSH = 1,  /* write what there is */
+    LAPSE_DRAIN_FINISH = 2, /* write everything, end */
+    LAPSE_DRAIN_LEAVE = 4,  /* write what there is, end the thread; the next tick starts another */
+};
+
+struct lapse_drain {
+    /* Any thread to the drain thread. */
+    _Atomic uint32_t bell;      /* futex: changes with every request */
+    _Atomic uint32_t requests;  /* enum lapse_drain_request */
+    /* The drain thread to any. */
+    _Atomic uint32_t alive;     /* thread id; the kernel sets 0 and wakes when the thread is gone */
+    _Atomic uint32_t flushes;   /* futex: flush requests answered */
+    _Atomic uint32_t finished;  /* futex: 1 once a finish is done */
+    _Atomic int32_t error;      /* first failure of the session */
+    _Atomic uint64_t cpu_ns;
+    /* Set when the session starts. */
+    uint32_t reason, signal;    /* for the end mark; written before a finish request */
+    char *memory;               /* stack, then thread-local block */
+};
+extern struct lapse_drain lapse_drain;
+
+#define LAPSE_DRAIN_STACK (1u << 20)
+#define LAPSE_DRAIN_TLS (64u << 10)
+#define LAPSE_DRAIN_TCB (16u << 10)
+#define LAPSE_DRAIN_MEMORY (LAPSE_DRAIN_STACK + LAPSE_DRAIN_TLS + LAPSE_DRAIN_TCB)
+
+/* Start the thread unless it is there. Handler (cold: once a session), or any thread with all
+ * signals blocked. Returns 0, or -errno of clone. */
+LAPSE_SIGSAFE int lapse_drain_start(void);
+
+static inline LAPSE_SIGSAFE void lapse_drain_start_if_needed(void)
+{
+    /* relaxed: lapse_drain_start decides by compare-and-swap */
+    if (atomic_load_explicit(&lapse_runtime.drain, memory_order_relaxed) == LAPSE_DRAIN_NONE)
+        lapse_drain_start();
+}
+
+/* Ask and wait, at most timeout_ns. False when it took longer. Any thread outside the handler. */
+bool lapse_drain_ask(enum lapse_drain_request request, uint64_t timeout_ns);
+/* Wait until the kernel says that the thread is gone. */
+bool lapse_drain_wait_gone(uint64_t timeout_ns);
+
+/* What the thread runs; also called in place of it when no thread can be had (`finish` only). */
+void lapse_drain_main(void);
+void lapse_drain_finish(void);
+/* Forget everything collected (start of a session, child of a fork). No drain thread runs. */
+void lapse_drain_reset(void);
+
+/* drain_entry.S: clone; the child calls lapse_drain_main and exits. */
+long lapse_drain_clone(uint64_t flags, void *stack, void *parent_tid, void *child_tid, void *tls);
+
+/* scan.c: find threads that came without us, clean up after those that went. Drain thread, or the
+ * thread that starts a session. */
+void lapse_scan_threads(void);
+
+#endif

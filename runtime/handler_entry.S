@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Entry of the tick handler: from the host's stack to the slot's own.
+ * Context: delivered by the kernel on whatever stack the thread was on, every signal masked. On that
+ * stack it leaves 48 bytes of its own and the small frame of lapse_handler_enter; all the rest runs
+ * on the stack that lapse_handler_enter returns (NULL: nothing more to do). */
+    .text
+    .globl lapse_handler_entry
+    .hidden lapse_handler_entry
+    .type lapse_handler_entry, @function
+lapse_handler_entry:
+    .cfi_startproc
+    endbr64
+    pushq %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    movq %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    subq $8, %rsp
+    .cfi_offset %rbx, -24
+    .cfi_offset %r12, -32
+    .cfi_offset %r13, -40
+    movl %edi, %ebx
+    movq %rsi, %r12
+    movq %rdx, %r13
+    call lapse_handler_enter
+    testq %rax, %rax
+    jz 1f
+    movq %rax, %rsp
+    movl %ebx, %edi
+    movq %r12, %rsi
+    movq %r13, %rdx
+    call lapse_handler_tick
+1:  leaq -24(%rbp), %rsp
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    .cfi_def_cfa %rsp, 8
+    ret
+    .cfi_endproc
+    .size lapse_handler_entry, . - lapse_handler_entry
+
+/* What the kernel returns through. These very bytes are what unwinders know a signal frame by. */
+    nop
+    .globl lapse_handler_restorer
+    .hidden lapse_handler_restorer
+    .type lapse_handler_restorer, @function
+lapse_handler_restorer:
+    movq $15, %rax
+    syscall
+    .size lapse_handler_restorer, . - lapse_handler_restorer
+
+    .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* The tick handler.
+ * Context: any thread of the host, anywhere, every signal masked (the C library's own too), so
+ * nothing interrupts it and it never nests. It takes no lock, allocates nothing, and once the rules
+ * of the interrupted code are cached makes no system call (the clock is read through the vDSO).
+ * Entered through handler_entry.S: lapse_handler_enter on the host's stack, lapse_handler_tick on the
+ * slot's. errno is the host's: saved and restored around everything. */
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#include "clocks.h"
+#include "drain.h"
+#include "interpose.h"
+#include "session.h"
+#include "state.h"
+#include "walk.h"
+
+/* Every so many ticks the handler's own time is taken. */
+#define COST_EVERY 8
+/* A handler may take 1/5 of what its ticks stand for. */
+#define COST_SHARE 5
+
+LAPSE_SIGSAFE uintptr_t lapse_handler_enter(int signal, siginfo_t *info, void *context);
+LAPSE_SIGSAFE void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *context);
+
+/* The slot whose tick this is, NULL when it is none of ours. Nothing in siginfo is trusted: the
+ * number is checked against the cookie and the table, then the timer against the slot's. */
+static LAPSE_SIGSAFE struct lapse_slot *slot_of_tick(int signal, const siginfo_t *info)
+{
+    if (signal != lapse_runtime.signal)
+        return NULL;
+    if (info->si_code == SI_TIMER) {
+        uint64_t value = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
+        if (value >> 32 != lapse_slots.cookie)
+            return NULL;
+        return lapse_slots_at((uint32_t)value);
+    }
+    if (info->si_code > 0 && info->si_code <= POLL_HUP && lapse_runtime.clock == LAPSE_CLOCK_PERF)
+        return lapse_clock_slot_of_fd(info->si_fd);
+    return NULL;
+}
+
+/* A slot may have changed hands since the tick was sent. */
+static LAPSE_SIGSAFE bool tick_is_current(const struct lapse_slot *slot, const siginfo_t *info)
+{
+    /* relaxed: written by this thread before the timer was armed, or by the scan before it armed it */
+    if (info->si_code == SI_TIMER)
+        return atomic_load_explicit(&slot->timer, memory_order_relaxed) == info->si_timerid;
+    return atomic_load_explicit(&slot->perf_fd, memory_order_relaxed) == info->si_fd;
+}
+
+bool lapse_session_owns_tick(int signal, const void *siginfo)
+{
+    return slot_of_tick(signal, siginfo) != NULL;
+}
+
+/* Context: the host's stack. Returns the stack to go on with, 0 when the tick needs nothing more. */
+LAPSE_SIGSAFE uintptr_t lapse_handler_enter(int signal, siginfo_t *info, void *context)
+{
+    struct lapse_slot *slot = slot_of_tick(signal, info);
+    if (!slot) {
+        lapse_interpose_foreign(signal, info, context); /* errno is the host handler's affair */
+        return 0;
+    }
+    if (!tick_is_current(slot, info))
+        return 0;
+    return lapse_slot_stack_top(slot);
+}
+
+static LAPSE_SIGSAFE void count(_Atomic uint64_t *counter, uint64_t by)
+{
+    /* relaxed, no read-modify-write: this handler is the only writer */
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + by,
+                          memory_order_relaxed);
+}
+
+static LAPSE_SIGSAFE uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now); /* vDSO */
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* True when SIGSEGV is blocked where the tick came: inside a fault handler of the host the stack may
+ * be what was faulted on; only the pc is taken. */
+static LAPSE_SIGSAFE bool in_fault_handler(const ucontext_t *context)
+{
+    uint64_t mask = context->uc_sigmask.__val[0];
+    return (mask >> (SIGSEGV - 1) & 1) && !(mask >> (SIGTERM - 1) & 1);
+}
+
+static LAPSE_SIGSAFE void capture(struct lapse_slot *slot, const ucontext_t *context,
+                                  struct lapse_record *record)
+{
+    struct lapse_walk walk = { .pcs = lapse_slot_pcs(slot), .max = lapse_runtime.depth,
+                               .stack = slot->stack };
+    if (in_fault_handler(context)) {
+        walk.pcs[0] = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+        walk.depth = 1;
+        walk.flags = LAPSE_WALK_FAILED;
+    } else {
+        lapse_walk(&walk, context);
+    }
+    record->pcs = walk.pcs;
+    record->depth = walk.depth;
+    record->cut_cfa = walk.cut_cfa;
+    if (walk.flags & LAPSE_WALK_TRUNCATED) {
+        record->flags = LAPSE_RECORD_TRUNCATED;
+        count(&slot->counts.truncated, 1);
+    } else if (walk.flags & (LAPSE_WALK_FAILED | LAPSE_WALK_GATE_CLOSED)) {
+        record->flags = LAPSE_RECORD_FAILED;
+        count(walk.flags & LAPSE_WALK_FAILED ? &slot->counts.failures : &slot->counts.dropped_gate, 1);
+    }
+    if (walk.flags & LAPSE_WALK_GUESSED)
+        for (uint32_t i = 0; i < walk.depth; i++)
+            count(&slot->counts.guessed, walk.pcs[i] >> 63);
+}
+
+static LAPSE_SIGSAFE void record_tick(struct lapse_slot *slot, const ucontext_t *context,
+                                      uint64_t time, uint64_t weight)
+{
+    struct lapse_record record = {
+        .kind = LAPSE_RECORD_SAMPLE, .thread = slot->thread,
+        .tid = (uint32_t)atomic_load_explicit(&slot->tid, memory_order_relaxed),
+        .label = (uint32_t)atomic_load_explicit(&slot->label, memory_order_relaxed),
+        .time_ns = time, .weight_ns = weight,
+    };
+    capture(slot, context, &record);
+    if (lapse_ring_push(&lapse_runtime.ring, &record)) {
+        count(&slot->counts.dropped_full, 1);
+        count(&slot->counts.dropped_weight, weight);
+    } else {
+        count(&slot->counts.recorded, 1);
+        count(&slot->counts.weight, weight);
+    }
+    lapse_drain_start_if_needed();
+}
+
+/* The handler's own time: a share of the ticks is measured and stands for the others. */
+static LAPSE_SIGSAFE void note_cost(struct lapse_slot *slot, uint64_t ticks, uint64_t time,
+                                    uint64_t weight)
+{
+    bool suspicious = atomic_load_explicit(&slot->costly, memory_order_relaxed) != 0;
+    if (ticks % COST_EVERY && !suspicious)
+        return;
+    uint64_t cost = now_ns() - time;
+    if (!(ticks % COST_EVERY))
+        count(&slot->counts.handler_ns, cost * COST_EVERY);
+    /* relaxed: read by the drain thread as a hint */
+    uint32_t costly = atomic_load_explicit(&slot->costly, memory_order_relaxed);
+    atomic_store_explicit(&slot->costly, cost > weight / COST_SHARE ? costly + 1 : 0,
+                          memory_order_relaxed);
+}
+
+/* Context: the slot's own stack. */
+LAPSE_SIGSAFE void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *context)
+{
+    int saved = errno;
+    struct lapse_slot *slot = slot_of_tick(signal, info);
+    uint64_t expiries = 1;
+    if (info->si_code == SI_TIMER && info->si_overrun > 0)
+        expiries += (uint64_t)info->si_overrun;
+    /* seq_cst: pairs with lapse_session_wait_for_handlers, which stores the state and then looks at
+     * `inside`: one of the two sees the other */
+    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&lapse_runtime.state, memory_order_seq_cst) == LAPSE_STATE_RUNNING) {
+        uint64_t time = now_ns();
+        uint64_t weight = expiries * atomic_load_explicit(&slot->period_ns, memory_order_relaxed);
+        count(&slot->delivered, expiries);
+        if (time >= lapse_runtime.begin_ns && time < lapse_runtime.end_ns) {
+            count(&slot->counts.ticks, 1);
+            count(&slot->counts.merged, expiries - 1);
+            record_tick(slot, context, time, weight);
+            note_cost(slot, atomic_load_explicit(&slot->counts.ticks, memory_order_relaxed), time,
+                      weight);
+        } else if (time >= lapse_runtime.end_ns) {
+            lapse_drain_start_if_needed();
+        }
+    }
+    /* release: everything above; pairs with the acquire in lapse_session_wait_for_handlers */
+    atomic_store_explicit(&slot->inside, 0, memory_order_release);
+    errno = saved;
+}

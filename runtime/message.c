@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* See message.h. */
+#include "message.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "sys.h"
+
+static _Atomic uint32_t said; /* bit per cause */
+static bool is_quiet, is_verbose;
+
+void lapse_text_bytes(struct lapse_text *text, const char *bytes, size_t size)
+{
+    if (!text->capacity)
+        return;
+    size_t room = text->capacity - 1 - text->size;
+    if (size > room)
+        size = room;
+    memcpy(text->bytes + text->size, bytes, size);
+    text->size += size;
+    text->bytes[text->size] = 0;
+}
+
+void lapse_text_string(struct lapse_text *text, const char *string)
+{
+    if (string)
+        lapse_text_bytes(text, string, strlen(string));
+}
+
+static void put_number(struct lapse_text *text, uint64_t number, unsigned base)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = "0123456789abcdef"[number % base];
+        number /= base;
+    } while (number);
+    lapse_text_bytes(text, digits + at, sizeof digits - at);
+}
+
+void lapse_text_number(struct lapse_text *text, uint64_t number)
+{
+    put_number(text, number, 10);
+}
+
+void lapse_text_hex(struct lapse_text *text, uint64_t number)
+{
+    lapse_text_string(text, "0x");
+    put_number(text, number, 16);
+}
+
+void lapse_message_configure(bool quiet, bool verbose)
+{
+    is_quiet = quiet;
+    is_verbose = verbose;
+}
+
+void lapse_message(enum lapse_message cause, const char *a, const char *b, const char *c,
+                   const char *d)
+{
+    char line[1024];
+    struct lapse_text text = { line, 0, sizeof line - 1 };
+    if (is_quiet || (cause == LAPSE_MESSAGE_INFO && !is_verbose))
+        return;
+    /* relaxed: only whether this cause was named before */
+    uint32_t bit = UINT32_C(1) << cause;
+    if (cause != LAPSE_MESSAGE_INFO &&
+        (atomic_fetch_or_explicit(&said, bit, memory_order_relaxed) & bit))
+        return;
+    lapse_text_string(&text, "lapse: ");
+    lapse_text_string(&text, a);
+    lapse_text_string(&text, b);
+    lapse_text_string(&text, c);
+    lapse_text_string(&text, d);
+    for (size_t i = 0; i < text.size; i++)
+        if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+            line[i] = '?';
+    line[text.size++] = '\n';
+    lapse_sys(SYS_write, 2, line, text.size);
+}
+
+const char *lapse_error_text(int error)
+{
+    switch (error < 0 ? -error : error) {
+    case EACCES: return "permission denied";
+    case EPERM: return "not permitted";
+    case ENOENT: return "no such folder";
+    case ENOTDIR: return "not a folder";
+    case ENOSPC: return "no space left";
+    case EDQUOT: return "quota exceeded";
+    case EROFS: return "read-only file system";
+    case EFBIG: return "file size limit";
+    case EMFILE: case ENFILE: return "too many open files";
+    case ELOOP: return "is a symbolic link";
+    case ENAMETOOLONG: return "name too long";
+    case EEXIST: return "exists";
+    case EIO: return "input/output error";
+    case ENOMEM: return "no memory";
+    case EAGAIN: return "resource limit";
+    case ENOSYS: return "not supported by this kernel";
+    default: return "error";
+    }
+}

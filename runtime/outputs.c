@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* What is written beside the spool when a session ends: symbols into the spool, then OUT.folded.
+ * OUT.events is in events.c. Context: the drain thread, within the exit budget.
+ * Folded text: lines `name;name value`, sorted by their bytes, equal stacks summed, values in samples
+ * of one period. No text is put together before it is written: nodes are compared where their paths
+ * part, so that memory grows with the number of stacks and not with their length. */
+#include "outputs.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "message.h"
+#include "state.h"
+#include "symbols.h"
+#include "sys.h"
+#include "text.h"
+
+#define NAME_MAX_BYTES 4096u
+
+static const char *const pseudo_names[] = {
+    "", "[truncated]", "[unwind failed]", "[not sampled]",
+};
+
+/* Heap sort of numbers: no recursion, no memory. */
+void lapse_sort(uint32_t *items, uint32_t count, lapse_less *less, void *context)
+{
+    for (uint32_t end = count, start = count / 2; end > 1;) {
+        uint32_t at, item;
+        if (start) {
+            at = --start;
+            item = items[at];
+        } else {
+            item = items[--end];
+            items[end] = items[0];
+            at = 0;
+        }
+        for (uint32_t child; (child = 2 * at + 1) < end; at = child) {
+            if (child + 1 < end && less(context, items[child], items[child + 1]))
+                child++;
+            if (!less(context, item, items[child]))
+                break;
+            items[at] = items[child];
+        }
+        items[at] = item;
+    }
+}
+
+void lapse_writer_open(struct lapse_writer *writer, struct lapse_store *store, const char *suffix)
+{
+    writer->offset = writer->size = 0;
+    writer->store = store;
+    writer->fd = lapse_spool_create_output(&store->spool, suffix, writer->path);
+    writer->error = writer->fd < 0 ? writer->fd : 0;
+    writer->bytes = lapse_arena_resize(&store->arena, NULL, 0, LAPSE_WRITER_SIZE);
+    if (!writer->bytes)
+        writer->error = -ENOMEM;
+}
+
+static void write_out(struct lapse_writer *writer)
+{
+    if (!writer->error)
+        writer->error = lapse_spool_write_all(writer->fd, writer->bytes, writer->size, writer->offset);
+    writer->offset += writer->size;
+    writer->size = 0;
+}
+
+void lapse_writer_bytes(struct lapse_writer *writer, const char *bytes, size_t size)
+{
+    while (size && !writer->error) {
+        size_t part = LAPSE_WRITER_SIZE - writer->size;
+        part = part < size ? part : size;
+        memcpy(writer->bytes + writer->size, bytes, part);
+        writer->size += part;
+        bytes += part;
+        size -= part;
+        if (writer->size == LAPSE_WRITER_SIZE)
+            write_out(writer);
+    }
+}
+
+void lapse_writer_string(struct lapse_writer *writer, const char *string)
+{
+    lapse_writer_bytes(writer, string, strlen(string));
+}
+
+void lapse_writer_number(struct lapse_writer *writer, uint64_t number)
+{
+    char digits[24];
+    struct lapse_text text = { digits, 0, sizeof digits };
+    lapse_text_number(&text, number);
+    lapse_writer_bytes(writer, digits, text.size);
+}
+
+void lapse_writer_close(struct lapse_writer *writer)
+{
+    write_out(writer);
+    if (writer->fd >= 0)
+        lapse_sys(SYS_close, writer->fd);
+    if (writer->error) {
+        lapse_message(LAPSE_MESSAGE_OUTPUT, writer->path, ": cannot be written: ",
+                      lapse_error_text(writer->error), NULL);
+        writer->store->write_errors++;
+        if (!writer->store->first_error)
+            writer->store->first_error = writer->error;
+    }
+    lapse_arena_resize(&writer->store->arena, writer->bytes, LAPSE_WRITER_SIZE, 0);
+}
+
+static bool function_less(void *context, uint32_t a, uint32_t b)
+{
+    const struct lapse_call_node *nodes = context;
+    return nodes[a].function < nodes[b].function;
+}
+
+static void *array(struct lapse_store *store, size_t count, size_t item)
+{
+    void *memory = lapse_arena_resize(&store->arena, NULL, 0, count * item + 1);
+    if (memory)
+        memset(memory, 0, count * item);
+    return memory;
+}
+
+/* The distinct functions of all nodes, ascending. */
+static int collect_functions(struct lapse_names *names)
+{
+    struct lapse_store *store = names->store;
+    uint32_t count;
+    const struct lapse_call_node *nodes = lapse_call_tree_nodes(store->tree, &count);
+    uint32_t *order = array(store, count, sizeof *order);
+    names->functions = array(store, count, sizeof *names->functions);
+    if (!order || !names->functions)
+        return -ENOMEM;
+    for (uint32_t i = 1; i < count; i++)
+        order[i - 1] = i;
+    lapse_sort(order, count - 1, function_less, (void *)nodes);
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        uint64_t function = nodes[order[i]].function;
+        if (function > LAPSE_PSEUDO_LAST &&
+            (!names->count || names->functions[names->count - 1].function != function))
+            names->functions[names->count++].function = function;
+    }
+    lapse_arena_resize(&store->arena, order, count * sizeof *order + 1, 0);
+    return 0;
+}
+
+static const char *keep(struct lapse_store *store, const char *text, size_t size)
+{
+    char *copy = lapse_arena_resize(&store->arena, NULL, 0, size + 1);
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, size);
+    copy[size] = 0;
+    return copy;
+}
+
+static void take_answers(struct lapse_names *names, const struct lapse_symbol_request *requests,
+                         uint32_t first, uint32_t count)
+{
+    char name[NAME_MAX_BYTES];
+    for (uint32_t i = 0; i < count; i++) {
+        struct lapse_function_name *function = &names->functions[first + i];
+        if (!requests[i].system_name || function->name)
+            continue;
+        uint32_t size = lapse_demangle(name, sizeof name - 1, requests[i].system_name, LAPSE_DEMANGLE_FULL);
+        function->system_name = requests[i].system_name;
+        function->name = keep(names->store, name, size);
+        function->size = requests[i].size;
+    }
+}
+
+/* Names for functions [first, first + count), all in one module (NULL: code in no file). */
+static void name_functions(struct lapse_names *names, const struct lapse_store_module *known,
+                           uint32_t first, uint32_t count)
+{
+    struct lapse_store *store = names->store;
+    struct lapse_symbol_request *requests = array(store, count, sizeof *requests);
+    if (!requests)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        requests[i].address = names->functions[first + i].function;
+    if (known && known->module.path[0] == '/')
+        lapse_symbols_find(&known->module, requests, count, &store->allocator);
+    else
+        lapse_symbols_find_perf_map((int)lapse_runtime.pid, requests, count, &store->allocator);
+    take_answers(names, requests, first, count);
+    lapse_arena_resize(&store->arena, requests, count * sizeof *requests + 1, 0);
+}
+
+/* `module+0xstart` for what no symbol table names. */
+static void name_by_address(struct lapse_names *names, struct lapse_function_name *function)
+{
+    char bytes[512];
+    struct lapse_text text = { bytes, 0, sizeof bytes };
+    const struct lapse_store_module *known = lapse_store_module_of(names->store, function->function);
+    const char *path = known ? known->module.path : "[unknown]";
+    const char *slash = path[0] == '/' ? strrchr(path, '/') : NULL;
+    lapse_text_string(&text, slash ? slash + 1 : path);
+    lapse_text_string(&text, "+");
+    lapse_text_hex(&text, known ? function->function - known->module.bias : function->function);
+    function->name = keep(names->store, bytes, text.size);
+    if (!function->name)
+        function->name = "[unknown]";
+}
+
+static void resolve_names(struct lapse_names *names, uint64_t deadline_ns)
+{
+    for (uint32_t i = 0, next; i < names->count; i = next) {
+        const struct lapse_store_module *known =
+            lapse_store_module_of(names->store, names->functions[i].function);
+        for (next = i + 1; next < names->count; next++)
+            if (lapse_store_module_of(names->store, names->functions[next].function) != known)
+                break;
+        if (lapse_sys_clock(CLOCK_MONOTONIC) < deadline_ns)
+            name_functions(names, known, i, next - i);
+        else
+            lapse_message(LAPSE_MESSAGE_BUDGET, "LAPSE_EXIT_BUDGET_MS was not enough for all names",
+                          NULL, NULL, NULL);
+    }
+}
+
+const char *lapse_names_of(const struct lapse_names *names, uint64_t function)
+{
+    if (function <= LAPSE_PSEUDO_LAST)
+        return pseudo_names[function];
+    uint32_t low = 0, high = names->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (names->functions[middle].function < function)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < names->count && names->functions[low].function == function
+               ? names->functions[low].name : "[unknown]";
+}
+
+/* Stacks by name: a call tree whose functions are numbers of folded names. */
+struct folding {
+    struct lapse_store *store;
+    struct lapse_call_tree *tree;
+    const struct lapse_call_node *nodes;
+    const char **names; /* folded, by number */
+    uint32_t name_count;
+    uint64_t *weights;  /* by node of `tree` */
+    uint32_t count;
+};
+
+static bool name_less(void *context, uint32_t a, uint32_t b)
+{
+    const char **names = context;
+    return strcmp(names[a], names[b]) < 0;
+}
+
+/* The ancestor of `node` right below `ancestor`. */
+static uint32_t below(const struct folding *folding, uint32_t node, uint32_t ancestor)
+{
+    while (folding->nodes[node].parent != ancestor)
+        node = folding->nodes[node].parent;
+    return node;
+}
+
+static bool line_less(void *context, uint32_t a, uint32_t b)
+{
+    const struct folding *folding = context;
+    uint32_t common = lapse_call_tree_common(folding->tree, a, b);
+    if (common == a || common == b)
+        return common == a && a != b;
+    uint32_t child_a = below(folding, a, common), child_b = below(folding, b, common);
+    const unsigned char *x = (const unsigned char *)folding->names[folding->nodes[child_a].function];
+    const unsigned char *y = (const unsigned char *)folding->names[folding->nodes[child_b].function];
+    for (; *x && *x == *y; x++)
+        y++;
+    /* Where a name ends its line goes on with `;`, or ends too. */
+    unsigned char end_a = *x ? *x : child_a == a ? 0 : ';', end_b = *y ? *y : child_b == b ? 0 : ';';
+    return end_a < end_b;
+}
+
+/* Number of the folded form of each distinct name: equal names get one number. `ids[i]` is that of
+ * names->functions[i]; the pseudo-functions come first. */
+static int number_names(struct folding *folding, const struct lapse_names *names, uint32_t *ids,
+                        uint32_t *order)
+{
+    char folded[NAME_MAX_BYTES];
+    uint32_t total = names->count + LAPSE_PSEUDO_LAST + 1;
+    for (uint32_t i = 0; i < total; i++) {
+        const char *name = i <= LAPSE_PSEUDO_LAST ? pseudo_names[i] : names->functions[i - LAPSE_PSEUDO_LAST - 1].name;
+        size_t size = lapse_folded_name(folded, sizeof folded, name);
+        folding->names[i] = keep(folding->store, folded, size);
+        if (!folding->names[i])
+            return -ENOMEM;
+        order[i] = i;
+    }
+    lapse_sort(order, total, name_less, folding->names);
+    for (uint32_t i = 0; i < total; i++)
+        ids[order[i]] = i && !strcmp(folding->names[order[i]], folding->names[order[i - 1]])
+                            ? ids[order[i - 1]] : order[i];
+    return 0;
+}
+
+static uint32_t function_number(const struct lapse_names *names, uint64_t function)
+{
+    if (function <= LAPSE_PSEUDO_LAST)
+        return (uint32_t)function;
+    uint32_t low = 0, high = names->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (names->functions[middle].function < function)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low + LAPSE_PSEUDO_LAST + 1;
+}
+
+/* The store's tree, merged by name. */
+static int merge_by_name(struct folding *folding, const struct lapse_names *names, const uint32_t *ids)
+{
+    struct lapse_store *store = folding->store;
+    uint32_t count;
+    const struct lapse_call_node *nodes = lapse_call_tree_nodes(store->tree, &count);
+    uint32_t *merged = array(store, count, sizeof *merged);
+    folding->weights = array(store, count, sizeof *folding->weights);
+    int result = lapse_call_tree_create(&folding->tree, &store->allocator);
+    if (result || !merged || !folding->weights)
+        return result ? result : -ENOMEM;
+    for (uint32_t i = 1; i < count; i++) {
+        uint64_t id = ids[function_number(names, nodes[i].function)];
+        merged[i] = lapse_call_tree_child(folding->tree, merged[nodes[i].parent], 0, id, 0);
+        if (!merged[i])
+            return -ENOMEM;
+        if (i < store->weights_capacity)
+            folding->weights[merged[i]] += store->weights[i];
+    }
+    folding->nodes = lapse_call_tree_nodes(folding->tree, &folding->count);
+    lapse_arena_resize(&store->arena, merged, count * sizeof *merged + 1, 0);
+    return 0;
+}
+
+static void write_line(const struct folding *folding, struct lapse_writer *writer, uint32_t *path,
+                       uint32_t node)
+{
+    uint64_t period = lapse_runtime.period_ns;
+    uint64_t value = (folding->weights[node] + period / 2) / period;
+    uint32_t depth = 0;
+    if (!value)
+        return;
+    for (uint32_t at = node; at; at = folding->nodes[at].parent)
+        path[depth++] = at;
+    while (depth--) {
+        lapse_writer_string(writer, folding->names[folding->nodes[path[depth]].function]);
+        lapse_writer_string(writer, depth ? ";" : " ");
+    }
+    lapse_writer_number(writer, value);
+    lapse_writer_string(writer, "\n");
+}
+
+static int fold(struct folding *folding, const struct lapse_names *names, struct lapse_writer *writer)
+{
+    struct lapse_store *store = folding->store;
+    uint32_t total = names->count + LAPSE_PSEUDO_LAST + 1, lines = 0, deepest = 0;
+    uint32_t *ids = array(store, total, sizeof *ids), *order = array(store, total, sizeof *order);
+    folding->names = array(store, total, sizeof *folding->names);
+    if (!ids || !order || !folding->names)
+        return -ENOMEM;
+    int result = number_names(folding, names, ids, order);
+    if (!result)
+        result = merge_by_name(folding, names, ids);
+    if (result)
+        return result;
+    uint32_t *stacks = array(store, folding->count, sizeof *stacks);
+    for (uint32_t i = 1; stacks && i < folding->count; i++) {
+        if (folding->weights[i])
+            stacks[lines++] = i;
+        deepest = folding->nodes[i].depth > deepest ? folding->nodes[i].depth : deepest;
+    }
+    uint32_t *path = array(store, deepest + 1, sizeof *path);
+    if (!stacks || !path)
+        return -ENOMEM;
+    lapse_sort(stacks, lines, line_less, folding);
+    for (uint32_t i = 0; i < lines; i++)
+        write_line(folding, writer, path, stacks[i]);
+    return 0;
+}
+
+static void write_folded(struct lapse_names *names)
+{
+    struct folding folding = { .store = names->store };
+    struct lapse_writer writer;
+    lapse_writer_open(&writer, names->store, ".folded");
+    int result = writer.error ? 0 : fold(&folding, names, &writer);
+    if (!writer.error)
+        writer.error = result;
+    lapse_writer_close(&writer);
+}
+
+void lapse_outputs_write(struct lapse_store *store, uint64_t deadline_ns)
+{
+    struct lapse_names names = { .store = store };
+    if (collect_functions(&names))
+        return;
+    resolve_names(&names, deadline_ns);
+    lapse_store_write_symbols(store, names.functions, names.count);
+    for (uint32_t i = 0; i < names.count; i++)
+        if (!names.functions[i].name)
+            name_by_address(&names, &names.functions[i]);
+    if (lapse_runtime.settings.exports & LAPSE_EXPORT_FOLDED)
+        write_folded(&names);
+    if (lapse_runtime.settings.exports & LAPSE_EXPORT_EVENTS)
+        lapse_events_write(&names);
+}

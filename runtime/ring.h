@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* The ring: samples on their way from the handlers to the drain thread.
+ *
+ * A power of two of 64-bit words. `head` and `tail` count words since start, never reset, compared by
+ * unsigned difference; word p lives at words[p & mask]. A record is a run of words, and may wrap:
+ *
+ *   0 header   bits 0-15 words of the record, 16-23 kind, 24-31 flags, 32-63 check (the low half of
+ *              the record's position, mixed with a constant). Never 0. Written last.
+ *   1 time     CLOCK_MONOTONIC, ns
+ *   2 thread   low half: number in the recording; high half: kernel thread id
+ *   3 weight   ns
+ *   4 label    label-set number
+ *   5 cfa      of the outermost captured frame when the stack is cut, else 0
+ *   6...       pcs, leaf first
+ *
+ * Producers (handlers; any number, any thread) reserve by compare-and-swap on head, write words 1..,
+ * and commit by a release store of word 0. Consumer (one) reads the record at tail once its word 0
+ * is not 0, sets all its words to 0, and hands them back by a release store of tail.
+ *
+ *   Empty:  the word at tail is 0. A reserved but unwritten record looks the same, so a stalled
+ *           producer delays the consumer and nobody else.
+ *   Full:   head + words - tail > size. The record is dropped and its producer counts it.
+ *   Clear:  only the consumer writes 0, only between commit and hand-back. So a free word is 0, and
+ *           any free word may become a header.
+ *   No ABA: positions grow for ever (2^64 words); the compare-and-swap is on positions.
+ *
+ * Progress: producers are wait-free (a fixed number of tries, then the record is dropped and
+ * counted as full); the consumer never waits in here.
+ * Invariants: head - tail <= size; words outside [tail, head) are 0.
+ *
+ * The control page and the words may lie in a mapped file that outlives the process: a reader then
+ * takes the records from tail on whose check fits their position. */
+#ifndef LAPSE_RUNTIME_RING_H
+#define LAPSE_RUNTIME_RING_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "walk.h"
+
+#define LAPSE_RING_MAGIC UINT64_C(0x31474e4952504c4c) /* "LLPRING1" */
+#define LAPSE_RING_CHECK 0x9e3779b9u
+#define LAPSE_RING_CONTROL_SIZE 4096u
+#define LAPSE_RECORD_FIXED 6u
+#define LAPSE_RECORD_WORDS_MAX 0xffffu
+
+enum lapse_record_kind {
+    LAPSE_RECORD_SAMPLE = 1,
+    LAPSE_RECORD_NOT_SAMPLED = 2, /* late ticks: weight without a stack */
+    LAPSE_RECORD_THREAD_END = 3,  /* weight is the thread's CPU time at its end */
+};
+
+/* enum RawFlag of docs/lapse.proto, plus what the walk says beside it. */
+enum lapse_record_flags {
+    LAPSE_RECORD_TRUNCATED = 1,
+    LAPSE_RECORD_FAILED = 2,
+};
+
+struct lapse_ring_control {
+    /* Set before the first tick, constant after. */
+    uint64_t magic;
+    uint64_t words;
+    uint8_t session_id[16];
+    uint64_t period_ns;
+    uint64_t pid;
+    /* Written by producers, read by the consumer (statistics) and by producers. */
+    alignas(64) _Atomic uint64_t head;
+    /* Written by the consumer, read by producers. */
+    alignas(64) _Atomic uint64_t tail;
+};
+
+struct lapse_ring {
+    struct lapse_ring_control *control;
+    _Atomic uint64_t *words; /* data words are ordered by their record's header, and by tail */
+    uint64_t mask;
+};
+
+struct lapse_record {
+    uint8_t kind, flags;
+    uint32_t thread, tid;
+    uint32_t label;
+    uint64_t time_ns, weight_ns, cut_cfa;
+    const uint64_t *pcs;
+    uint32_t depth;
+};
+
+/* `memory`: LAPSE_RING_CONTROL_SIZE + words * 8 zeroed bytes, page-aligned, the caller's. `start`:
+ * first position, 0 but in tests. Context: before the first tick. Returns 0 or -EINVAL. */
+int lapse_ring_init(struct lapse_ring *ring, void *memory, uint64_t words, uint64_t start);
+
+/* Producer: reserve, write, commit. Returns 0, or -ENOBUFS (no room: count it as dropped).
+ * Context: handlers, and threads of the host outside the handler. */
+LAPSE_SIGSAFE int lapse_ring_push(struct lapse_ring *ring, const struct lapse_record *record);
+
+/* The two halves of it, for tests that stall between them. A position of ~0: no room. */
+LAPSE_SIGSAFE uint64_t lapse_ring_reserve(struct lapse_ring *ring, uint64_t words);
+LAPSE_SIGSAFE void lapse_ring_commit(struct lapse_ring *ring, uint64_t position,
+                                     const struct lapse_record *record);
+
+/* Consumer: take the oldest record. `record->pcs` points into `scratch`, which holds
+ * LAPSE_RECORD_WORDS_MAX words or at least the deepest record that was pushed.
+ * Returns 1, 0 when nothing is committed at tail, -EBADMSG when the words there are no record (the
+ * host wrote over them): everything up to head is then thrown away. */
+int lapse_ring_pop(struct lapse_ring *ring, struct lapse_record *record, uint64_t *scratch,
+                   uint32_t scratch_words);
+
+/* Words in use. Any context. */
+uint64_t lapse_ring_used(const struct lapse_ring *ring);
+
+/* The invariants above that one look can check; for the consumer's thread while no producer runs. */
+bool lapse_ring_is_valid(const struct lapse_ring *ring);
+
+static inline uint64_t lapse_ring_header(uint64_t position, uint64_t words, uint8_t kind,
+                                         uint8_t flags)
+{
+    uint32_t check = (uint32_t)position ^ LAPSE_RING_CHECK;
+    return words | (uint64_t)kind << 16 | (uint64_t)flags << 24 | (uint64_t)check << 32;
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The producers' half of the ring (ring.h has the specification, ring.c the consumer's half).
+ * Context: the handler of any thread, every signal masked; also host threads outside of it. Touches
+ * the ring only; uses a few words of stack. */
+#include "ring.h"
+
+#include <errno.h>
+
+#define TRIES 64 /* each failed one means that another producer went ahead */
+
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "positions must be lock-free in a handler");
+
+LAPSE_SIGSAFE uint64_t lapse_ring_reserve(struct lapse_ring *ring, uint64_t words)
+{
+    struct lapse_ring_control *control = ring->control;
+    /* relaxed: the compare-and-swap below checks it */
+    uint64_t head = atomic_load_explicit(&control->head, memory_order_relaxed);
+    for (int i = 0; i < TRIES; i++) {
+        /* acquire: pairs with the release of tail in lapse_ring_pop, else our words could be
+         * cleared by a consumer that is still busy with them */
+        uint64_t tail = atomic_load_explicit(&control->tail, memory_order_acquire);
+        if (head - tail > ring->mask + 1) /* stale head: the consumer is past it already */
+            head = atomic_load_explicit(&control->head, memory_order_relaxed);
+        else if (head + words - tail > ring->mask + 1)
+            return ~UINT64_C(0);
+        /* relaxed: nothing is published by head; the header word does that */
+        else if (atomic_compare_exchange_weak_explicit(&control->head, &head, head + words,
+                                                       memory_order_relaxed, memory_order_relaxed))
+            return head;
+    }
+    return ~UINT64_C(0);
+}
+
+static void put(struct lapse_ring *ring, uint64_t position, uint64_t value)
+{
+    /* relaxed: published by the header */
+    atomic_store_explicit(&ring->words[position & ring->mask], value, memory_order_relaxed);
+}
+
+LAPSE_SIGSAFE void lapse_ring_commit(struct lapse_ring *ring, uint64_t position,
+                                     const struct lapse_record *record)
+{
+    put(ring, position + 1, record->time_ns);
+    put(ring, position + 2, record->thread | (uint64_t)record->tid << 32);
+    put(ring, position + 3, record->weight_ns);
+    put(ring, position + 4, record->label);
+    put(ring, position + 5, record->cut_cfa);
+    for (uint32_t i = 0; i < record->depth; i++)
+        put(ring, position + LAPSE_RECORD_FIXED + i, record->pcs[i]);
+    uint64_t header = lapse_ring_header(position, LAPSE_RECORD_FIXED + record->depth, record->kind,
+                                        record->flags);
+    /* release: the words above; pairs with the acquire in lapse_ring_pop, else the consumer reads
+     * half a stack */
+    atomic_store_explicit(&ring->words[position & ring->mask], header, memory_order_release);
+}
+
+LAPSE_SIGSAFE int lapse_ring_push(struct lapse_ring *ring, const struct lapse_record *record)
+{
+    uint64_t position = lapse_ring_reserve(ring, LAPSE_RECORD_FIXED + record->depth);
+    if (position == ~UINT64_C(0))
+        return -ENOBUFS;
+    lapse_ring_commit(ring, position, record);
+    return 0;
+}

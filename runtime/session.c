@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+/* The session: start, pause, resume, end, and what fork, exec and sandboxes do to it. The table of
+ * transitions is in session.h. Context: host threads outside the handler (also their own signal
+ * handlers), and the drain thread for lapse_session_expire.
+ *
+ * Ending never shares a lock with the handler: timers are disarmed first, then we wait until no
+ * handler is inside (each slot says so), then the data is touched. */
+#include "session.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "clocks.h"
+#include "drain.h"
+#include "interpose.h"
+#include "interpose_thread.h"
+#include "message.h"
+#include "state.h"
+#include "store.h"
+#include "sys.h"
+
+#define MS UINT64_C(1000000)
+#define RING_WORDS (UINT64_C(1) << 17)
+#define HANDLERS_NS (100 * MS) /* longest wait for handlers to leave: one may sit in a stopped thread */
+#define CONTROL_NS (2000 * MS)
+
+struct lapse_runtime lapse_runtime = { .signal = 0 };
+
+/* One control operation at a time. Holds the thread's id, so that a signal handler of the host that
+ * interrupts one and asks for another is refused instead of waiting for itself. */
+static _Atomic int32_t control_owner;
+static _Atomic uint32_t quiesced;
+
+enum lapse_state lapse_session_state(void)
+{
+    /* acquire: what the transition wrote before */
+    return (enum lapse_state)atomic_load_explicit(&lapse_runtime.state, memory_order_acquire);
+}
+
+static void set_state(enum lapse_state state)
+{
+    /* seq_cst: pairs with the handler, which sets `inside` and then reads the state */
+    atomic_store_explicit(&lapse_runtime.state, state, memory_order_seq_cst);
+}
+
+static bool is_open(enum lapse_state state)
+{
+    return state == LAPSE_STATE_RUNNING || state == LAPSE_STATE_PAUSED;
+}
+
+bool lapse_session_is_mine(void)
+{
+    return is_open(lapse_session_state()) && lapse_sys(SYS_getpid) == (long)lapse_runtime.pid;
+}
+
+int lapse_session_signal(void)
+{
+    return lapse_runtime.signal;
+}
+
+static int control_begin(void)
+{
+    int32_t self = (int32_t)lapse_sys(SYS_gettid);
+    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + CONTROL_NS;
+    for (int32_t none = 0; !atomic_compare_exchange_strong_explicit(
+             &control_owner, &none, self, memory_order_acquire, memory_order_relaxed);
+         none = 0) {
+        if (none == self)
+            return -EDEADLK;
+        if (lapse_sys_clock(CLOCK_MONOTONIC) > deadline)
+            return -EBUSY;
+        lapse_sys(SYS_sched_yield);
+    }
+    return 0;
+}
+
+static void control_end(void)
+{
+    atomic_store_explicit(&control_owner, 0, memory_order_release);
+}
+
+static void for_each_living(void (*act)(struct lapse_slot *, void *), void *context)
+{
+    uint32_t count = atomic_load_explicit(&lapse_slots.count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct lapse_slot *slot = lapse_slots_at(i);
+        if (slot && atomic_load_explicit(&slot->state, memory_order_acquire) == LAPSE_SLOT_LIVE)
+            act(slot, context);
+    }
+}
+
+static void disarm(struct lapse_slot *slot, void *context)
+{
+    (void)context;
+    lapse_clock_disarm(slot);
+}
+
+static void arm(struct lapse_slot *slot, void *context)
+{
+    (void)context;
+    lapse_clock_arm(slot, ~UINT64_C(0));
+}
+
+static void add_late(struct lapse_slot *slot, void *context)
+{
+    *(uint64_t *)context += lapse_clock_late(slot);
+}
+
+static void drop_slot(struct lapse_slot *slot, void *context)
+{
+    (void)context;
+    lapse_clock_delete(slot);
+    if (lapse_slots_claim(slot))
+        lapse_slots_give(slot);
+}
+
+/* Until every handler that saw the old state has left, or for a bounded time. */
+static void wait_for_handlers(void)
+{
+    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + HANDLERS_NS;
+    uint32_t count = atomic_load_explicit(&lapse_slots.count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct lapse_slot *slot = lapse_slots_at(i);
+        /* seq_cst: see set_state; also acquires what the handler wrote */
+        while (slot && atomic_load_explicit(&slot->inside, memory_order_seq_cst)) {
+            if (lapse_sys_clock(CLOCK_MONOTONIC) > deadline)
+                return;
+            lapse_sys(SYS_sched_yield);
+        }
+    }
+}
+
+/* Ring, drain thread's stack: mapped once, used by every session of the process. */
+static int map_memory(void)
+{
+    if (lapse_drain.memory)
+        return 0;
+    size_t ring_size = LAPSE_RING_CONTROL_SIZE + RING_WORDS * sizeof(uint64_t);
+    char *memory = lapse_sys_map(ring_size + LAPSE_DRAIN_MEMORY);
+    if (!memory)
+        return -ENOMEM;
+    lapse_drain.memory = memory + ring_size;
+    return lapse_ring_init(&lapse_runtime.ring, memory, RING_WORDS, 0);
+}
+
+static void clear_ring(void)
+{
+    struct lapse_ring *ring = &lapse_runtime.ring;
+    lapse_sys(SYS_madvise, ring->control, LAPSE_RING_CONTROL_SIZE + RING_WORDS * sizeof(uint64_t), MADV_DONTNEED);
+    lapse_ring_init(ring, ring->control, RING_WORDS, 0);
+    memcpy(ring->control->session_id, lapse_runtime.session_id, sizeof lapse_runtime.session_id);
+    ring->control->period_ns = lapse_runtime.period_ns;
+    ring->control->pid = lapse_runtime.pid;
+}
+
+static uint32_t random_cookie(void)
+{
+    return (uint32_t)lapse_clock_random(UINT32_MAX) + 1;
+}
+
+static void random_id(uint8_t id[16])
+{
+    for (int i = 0; i < 2; i++) {
+        uint64_t random = lapse_clock_random(UINT64_MAX);
+        memcpy(id + 8 * i, &random, sizeof random);
+    }
+}
+
+static int expand_path(void)
+{
+    struct lapse_path_values values = {
+        lapse_runtime.pid, lapse_runtime.program, lapse_runtime.start_realtime_ns / UINT64_C(1000000000),
+        lapse_runtime.cwd,
+    };
+    return lapse_path_expand(lapse_store.spool.base, lapse_runtime.settings.out, &values);
+}
+
+/* What every new session has of its own: at start and in a fork's child. */
+static void new_identity(void)
+{
+    const struct lapse_settings *settings = &lapse_runtime.settings;
+    lapse_runtime.pid = (uint32_t)lapse_sys(SYS_getpid);
+    lapse_runtime.start_ns = lapse_sys_clock(CLOCK_MONOTONIC);
+    lapse_runtime.start_realtime_ns = lapse_sys_clock(CLOCK_REALTIME);
+    lapse_runtime.begin_ns = lapse_runtime.start_ns + settings->delay_ns;
+    lapse_runtime.end_ns = settings->duration_ns ? lapse_runtime.begin_ns + settings->duration_ns
+                                                 : UINT64_MAX;
+    random_id(lapse_runtime.session_id);
+    /* relaxed: no other thread is in the runtime yet */
+    atomic_store_explicit(&lapse_runtime.unsampled_threads, 0, memory_order_relaxed);
+    atomic_store_explicit(&lapse_runtime.unsampled_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&lapse_runtime.rate_lowered, 0, memory_order_relaxed);
+    lapse_drain_reset();
+    clear_ring();
+    expand_path();
+}
+
+static void take_place(void)
+{
+    if (lapse_sys(SYS_getcwd, lapse_runtime.cwd, sizeof lapse_runtime.cwd) < 0 ||
+        lapse_runtime.cwd[0] != '/')
+        memcpy(lapse_runtime.cwd, "/", 2);
+    if (!lapse_runtime.cwd[1])
+        lapse_runtime.cwd[0] = 0; /* the root: "" + "/" + name */
+    struct lapse_text program = { lapse_runtime.program, 0, sizeof lapse_runtime.program };
+    lapse_runtime.program[0] = 0;
+    lapse_text_string(&program, program_invocation_short_name);
+}
+
+static int set_up(const struct lapse_settings *settings, struct lapse_text *error)
+{
+    char why[256] = "";
+    int result = lapse_unwind_init(why, sizeof why);
+    if (!result)
+        result = map_memory();
+    if (!result)
+        result = lapse_threads_init();
+    if (result) {
+        lapse_text_string(error, why[0] ? why : lapse_error_text(result));
+        return result;
+    }
+    lapse_runtime.settings = *settings;
+    lapse_runtime.signal = settings->signal;
+    lapse_runtime.clock = settings->clock;
+    lapse_runtime.period_ns = settings->period_ns;
+    take_place();
+    lapse_slots_init(settings->depth, random_cookie());
+    lapse_runtime.depth = settings->depth < lapse_slots.depth ? settings->depth : lapse_slots.depth;
+    new_identity();
+    result = expand_path();
+    if (result)
+        lapse_text_string(error, "LAPSE_OUT: name too long");
+    return result;
+}
+
+static int install_handler(void)
+{
+    const struct lapse_interpose_options options = {
+        .signal = lapse_runtime.signal,
+        .entry = lapse_handler_entry,
+        .respect_mask = lapse_runtime.settings.respect_mask,
+        .no_follow = !lapse_runtime.settings.follow,
+        .wakes_sleepers = lapse_runtime.clock == LAPSE_CLOCK_WALL,
+    };
+    return lapse_interpose_begin(&options);
+}
+
+int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns, struct lapse_text *error)
+{
+    int result = control_begin();
+    if (result)
+        return result;
+    enum lapse_state state = lapse_session_state();
+    if (state != LAPSE_STATE_OFF)
+        result = is_open(state) ? -EALREADY : state == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
+    else if (!(result = set_up(settings, error)) && !(result = install_handler())) {
+        set_state(settings->start_paused ? LAPSE_STATE_PAUSED : LAPSE_STATE_RUNNING);
+        lapse_thread_adopt_self(lapse_thread_own_bounds(), from_ns);
+        if (!lapse_runtime.preloaded)
+            lapse_scan_threads();
+    }
+    control_end();
+    return result;
+}
+
+void lapse_session_new_process(enum lapse_state state)
+{
+    /* relaxed: this is the only thread */
+    atomic_store_explicit(&control_owner, 0, memory_order_relaxed);
+    atomic_store_explicit(&quiesced, 0, memory_order_relaxed);
+    atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_NONE, memory_order_relaxed);
+    atomic_store_explicit(&lapse_drain.alive, 0, memory_order_relaxed);
+    lapse_thread_forget_self();
+    if (lapse_drain.memory) {
+        lapse_slots_reset(random_cookie());
+        new_identity();
+    }
+    set_state(state);
+}
+
+int lapse_session_pause(bool pause)
+{
+    int result = control_begin();
+    if (result)
+        return result;
+    enum lapse_state from = pause ? LAPSE_STATE_RUNNING : LAPSE_STATE_PAUSED;
+    enum lapse_state state = lapse_session_state();
+    if (!is_open(state)) {
+        result = state == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
+    } else if (state == from) {
+        if (pause) {
+            for_each_living(disarm, NULL);
+            wait_for_handlers();
+        }
+        set_state(pause ? LAPSE_STATE_PAUSED : LAPSE_STATE_RUNNING);
+        if (!pause)
+            for_each_living(arm, NULL);
+    }
+    control_end();
+    return result;
+}
+
+/* Open -> STOPPING by exactly one thread. */
+static bool begin_stop(void)
+{
+    uint32_t state = (uint32_t)lapse_session_state();
+    while (is_open((enum lapse_state)state))
+        if (atomic_compare_exchange_weak_explicit(&lapse_runtime.state, &state, LAPSE_STATE_STOPPING,
+                                                  memory_order_seq_cst, memory_order_acquire))
+            return true;
+    return false;
+}
+
+static void wait_for_other_stop(void)
+{
+    uint64_t budget = lapse_runtime.settings.exit_budget_ms * MS;
+    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + budget;
+    while (lapse_session_state() == LAPSE_STATE_STOPPING && lapse_sys_clock(CLOCK_MONOTONIC) < deadline) {
+        struct timespec step = { 0, (long)MS };
+        lapse_sys(SYS_nanosleep, &step, 0);
+    }
+}
+
+static void quiet_timers(uint64_t *late)
+{
+    for_each_living(disarm, NULL);
+    wait_for_handlers();
+    *late = 0;
+    for_each_living(add_late, late);
+}
+
+/* The drain thread writes; where none can be had, we do it in its place. */
+static void write_everything(uint64_t late)
+{
+    uint64_t budget = lapse_runtime.settings.exit_budget_ms * MS;
+    uint32_t held = LAPSE_DRAIN_HELD;
+    atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &held, LAPSE_DRAIN_NONE,
+                                            memory_order_acq_rel, memory_order_relaxed);
+    bool running = atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) != LAPSE_DRAIN_NONE;
+    if (!running && !late && !lapse_ring_used(&lapse_runtime.ring) && !lapse_store.samples)
+        return;
+    if (!running && lapse_drain_start()) {
+        lapse_drain_finish();
+        return;
+    }
+    if (!lapse_drain_ask(LAPSE_DRAIN_FINISH, budget + budget / 4))
+        lapse_message(LAPSE_MESSAGE_BUDGET, "the outputs took longer than LAPSE_EXIT_BUDGET_MS",
+                      NULL, NULL, NULL);
+    else
+        lapse_drain_wait_gone(100 * MS);
+}
+
+/* Ticks already sent to this thread: nothing may be pending when exec resets the handler. */
+static void swallow_pending_ticks(void)
+{
+    uint64_t set = UINT64_C(1) << (lapse_runtime.signal - 1);
+    struct timespec none = { 0, 0 };
+    siginfo_t info;
+    while (lapse_sys(SYS_rt_sigtimedwait, &set, &info, &none, sizeof set) > 0)
+        if (!lapse_session_owns_tick(lapse_runtime.signal, &info)) {
+            lapse_sys(SYS_rt_tgsigqueueinfo, lapse_runtime.pid, lapse_sys(SYS_gettid), lapse_runtime.signal, &info);
+            break;
+        }
+}
+
+void lapse_session_finish(enum lapse_finish_reason reason, int signal)
+{
+    if (lapse_sys(SYS_getpid) != (long)lapse_runtime.pid)
+        return;
+    if (!begin_stop()) {
+        wait_for_other_stop();
+        return;
+    }
+    uint64_t late, mask = lapse_sys_block_signals();
+    lapse_drain.reason = reason;
+    lapse_drain.signal = (uint32_t)signal;
+    quiet_timers(&late);
+    write_everything(late);
+    for_each_living(drop_slot, NULL);
+    lapse_thread_forget_self();
+    swallow_pending_ticks();
+    set_state(reason == LAPSE_FINISH_SANDBOX ? LAPSE_STATE_DISABLED : LAPSE_STATE_OFF);
+    lapse_sys_restore_signals(mask);
+}
+
+bool lapse_session_expire(void)
+{
+    uint64_t late;
+    if (!begin_stop())
+        return false;
+    lapse_drain.reason = LAPSE_FINISH_STOP;
+    lapse_drain.signal = 0;
+    quiet_timers(&late);
+    lapse_drain_finish();
+    for_each_living(drop_slot, NULL);
+    set_state(LAPSE_STATE_OFF);
+    return true;
+}
+
+int lapse_session_flush(void)
+{
+    if (!lapse_session_is_mine())
+        return 0;
+    if (atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_NONE)
+        return 0; /* nothing was recorded yet */
+    if (!lapse_drain_ask(LAPSE_DRAIN_FLUSH, lapse_runtime.settings.exit_budget_ms * MS))
+        return -ETIMEDOUT;
+    return atomic_load_explicit(&lapse_drain.error, memory_order_relaxed);
+}
+
+void lapse_session_sandbox(void)
+{
+    if (lapse_session_is_mine()) {
+        lapse_session_finish(LAPSE_FINISH_SANDBOX, 0);
+        lapse_message(LAPSE_MESSAGE_INFO, "the program enters a sandbox; its profile ends here", NULL,
+                      NULL, NULL);
+    }
+    if (lapse_session_state() == LAPSE_STATE_OFF && lapse_sys(SYS_getpid) == (long)lapse_runtime.pid)
+        set_state(LAPSE_STATE_DISABLED);
+}
+
+void lapse_session_disable(void)
+{
+    set_state(LAPSE_STATE_DISABLED);
+}
+
+void lapse_session_modules_changed(bool unloaded)
+{
+    if (unloaded)
+        lapse_unwind_forget();
+    /* release: pairs with the exchange in lapse_store_intern; the module list is read after it */
+    atomic_store_explicit(&lapse_store_modules_changed, 1, memory_order_release);
+}
+
+void lapse_session_quiesce(void)
+{
+    if (!lapse_session_is_mine() || atomic_fetch_add_explicit(&quiesced, 1, memory_order_acq_rel))
+        return;
+    uint32_t state = LAPSE_DRAIN_NONE;
+    if (atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &state, LAPSE_DRAIN_HELD,
+                                                memory_order_acq_rel, memory_order_acquire))
+        return;
+    atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_HELD, memory_order_release);
+    lapse_drain_ask(LAPSE_DRAIN_LEAVE, lapse_runtime.settings.exit_budget_ms * MS);
+}
+
+void lapse_session_unquiesce(void)
+{
+    uint32_t held = LAPSE_DRAIN_HELD;
+    if (atomic_load_explicit(&quiesced, memory_order_acquire) == 0 ||
+        atomic_fetch_sub_explicit(&quiesced, 1, memory_order_acq_rel) != 1)
+        return;
+    atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &held, LAPSE_DRAIN_NONE,
+                                            memory_order_acq_rel, memory_order_relaxed);
+}
+
+/* Our descriptors: the spool's, and one per thread with the perf clock. */
+static bool slot_owns(uint32_t index, int fd)
+{
+    struct lapse_slot *slot = lapse_slots_at(index);
+    return slot && atomic_load_explicit(&slot->perf_fd, memory_order_relaxed) == fd;
+}
+
+bool lapse_session_owns_descriptor(int fd)
+{
+    if (fd < 0)
+        return false;
+    if (atomic_load_explicit(&lapse_store.spool.fd, memory_order_relaxed) == fd)
+        return true;
+    uint32_t index = atomic_load_explicit(&lapse_clock_slot_by_fd[(uint32_t)fd % LAPSE_CLOCK_FDS],
+                                          memory_order_relaxed);
+    return index && slot_owns(index - 1, fd);
+}
+
+int lapse_session_next_descriptor(int from)
+{
+    int next = -1, spool = atomic_load_explicit(&lapse_store.spool.fd, memory_order_relaxed);
+    if (spool >= from)
+        next = spool;
+    if (lapse_runtime.clock != LAPSE_CLOCK_PERF)
+        return next;
+    uint32_t count = atomic_load_explicit(&lapse_slots.count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct lapse_slot *slot = lapse_slots_at(i);
+        int fd = slot ? atomic_load_explicit(&slot->perf_fd, memory_order_relaxed) : -1;
+        if (fd >= from && fd >= 0 && (next < 0 || fd < next))
+            next = fd;
+    }
+    return next;
+}
+
+void lapse_session_thread_begin(uintptr_t stack_low, uintptr_t stack_high)
+{
+    if (!lapse_session_is_mine())
+        return;
+    struct lapse_stack_bounds bounds = { stack_low, stack_high };
+    lapse_thread_adopt_self(stack_high ? bounds : lapse_thread_own_bounds(), 0);
+}
+
+/* The last words of a thread: what was due and never came, and its CPU time. */
+static void record_end(struct lapse_slot *slot)
+{
+    uint64_t late = lapse_clock_late(slot);
+    struct lapse_record record = {
+        .kind = LAPSE_RECORD_NOT_SAMPLED, .thread = slot->thread,
+        .tid = (uint32_t)atomic_load_explicit(&slot->tid, memory_order_relaxed),
+        .time_ns = lapse_sys_clock(CLOCK_MONOTONIC),
+        .weight_ns = late * atomic_load_explicit(&slot->period_ns, memory_order_relaxed),
+        .cut_cfa = late,
+    };
+    if (late && lapse_ring_push(&lapse_runtime.ring, &record)) {
+        atomic_fetch_add_explicit(&lapse_slots.gone.dropped_full, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&lapse_slots.gone.dropped_weight, record.weight_ns, memory_order_relaxed);
+    } else if (late) {
+        atomic_fetch_add_explicit(&lapse_slots.gone.late, late, memory_order_relaxed);
+        atomic_fetch_add_explicit(&lapse_slots.gone.weight, record.weight_ns, memory_order_relaxed);
+    }
+    if (!late && !atomic_load_explicit(&slot->counts.ticks, memory_order_relaxed))
+        return;
+    record.kind = LAPSE_RECORD_THREAD_END;
+    record.weight_ns = lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID);
+    record.cut_cfa = 0;
+    lapse_ring_push(&lapse_runtime.ring, &record); /* a full ring costs only the end time */
+    lapse_drain_start_if_needed();
+}
+
+void lapse_session_thread_end(void)
+{
+    struct lapse_slot *slot = lapse_thread_self();
+    if (!slot)
+        return;
+    uint64_t mask = lapse_sys_block_signals();
+    lapse_thread_forget_self();
+    if (lapse_session_is_mine() && lapse_slots_claim(slot)) {
+        record_end(slot);
+        lapse_clock_delete(slot);
+        lapse_slots_give(slot);
+    }
+    lapse_sys_restore_signals(mask);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* The session around fork and exec (session.h). Context: the forking or executing host thread.
+ *
+ * The child of a fork is another process: timers are not inherited, the drain thread does not exist
+ * in it, and its ring and its collected data are the parent's. It gets a session of its own. */
+#include <errno.h>
+
+#include "arena.h"
+#include "clocks.h"
+#include "drain.h"
+#include "interpose_thread.h"
+#include "session.h"
+#include "state.h"
+#include "store.h"
+#include "sys.h"
+
+#define HOLD_TRIES 1000
+
+/* By the forking thread between prepare and parent/child; forks of several threads at once are held
+ * one after the other. */
+static _Atomic int32_t forking;
+static uint64_t mask_before;
+static bool is_held;
+
+void lapse_session_fork_prepare(void)
+{
+    int32_t none = 0;
+    if (!lapse_session_is_mine())
+        return;
+    while (!atomic_compare_exchange_strong_explicit(&forking, &none, 1, memory_order_acquire,
+                                                    memory_order_relaxed)) {
+        none = 0;
+        lapse_sys(SYS_sched_yield);
+    }
+    uint64_t ours = UINT64_C(1) << (lapse_runtime.signal - 1);
+    lapse_sys(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &mask_before, sizeof ours);
+    is_held = false;
+    for (int i = 0; i < HOLD_TRIES && !is_held; i++) {
+        is_held = lapse_unwind_hold() == 0;
+        if (!is_held)
+            lapse_sys(SYS_sched_yield);
+    }
+}
+
+static void let_go(void)
+{
+    if (is_held)
+        lapse_unwind_release();
+    is_held = false;
+    uint64_t mask = mask_before;
+    atomic_store_explicit(&forking, 0, memory_order_release);
+    lapse_sys_restore_signals(mask);
+}
+
+void lapse_session_fork_parent(void)
+{
+    if (atomic_load_explicit(&forking, memory_order_relaxed))
+        let_go();
+}
+
+static void close_inherited_events(void)
+{
+    uint32_t count = atomic_load_explicit(&lapse_slots.count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct lapse_slot *slot = lapse_slots_at(i);
+        int fd = slot ? atomic_exchange_explicit(&slot->perf_fd, -1, memory_order_relaxed) : -1;
+        if (fd >= 0)
+            lapse_sys(SYS_close, fd);
+    }
+}
+
+void lapse_session_fork_child(void)
+{
+    bool prepared = atomic_load_explicit(&forking, memory_order_relaxed) != 0;
+    enum lapse_state state = lapse_session_state();
+    bool goes_on = (state == LAPSE_STATE_RUNNING || state == LAPSE_STATE_PAUSED) &&
+                   lapse_runtime.settings.follow;
+    struct lapse_slot *slot = lapse_thread_self();
+    struct lapse_stack_bounds bounds = slot ? slot->stack : lapse_thread_own_bounds();
+    lapse_arena_fork_child();
+    close_inherited_events();
+    lapse_session_new_process(state == LAPSE_STATE_DISABLED ? LAPSE_STATE_DISABLED
+                              : goes_on                     ? state
+                                                            : LAPSE_STATE_OFF);
+    if (goes_on)
+        lapse_thread_adopt_self(bounds, 0);
+    if (prepared)
+        let_go();
+}
+
+/* A new image starts a session of its own (preload.c), and an exec that fails leaves a host that goes
+ * on: it gets a new session with the same settings. */
+static bool restart_after_exec;
+
+void lapse_session_exec_prepare(void)
+{
+    restart_after_exec = lapse_session_is_mine();
+    if (restart_after_exec)
+        lapse_session_finish(LAPSE_FINISH_EXEC, 0);
+}
+
+void lapse_session_exec_failed(void)
+{
+    char why[128];
+    struct lapse_text error = { why, 0, sizeof why };
+    if (!restart_after_exec)
+        return;
+    restart_after_exec = false;
+    static struct lapse_settings settings;
+    settings = lapse_runtime.settings;
+    lapse_session_start(&settings, ~UINT64_C(0), &error);
+}

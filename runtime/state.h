@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* The state that the parts of the runtime share: one session at a time, one structure. The control
+ * side (session.c) writes it while no handler is inside; handlers and the drain thread read it. */
+#ifndef LAPSE_RUNTIME_STATE_H
+#define LAPSE_RUNTIME_STATE_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "options.h"
+#include "ring.h"
+#include "session.h"
+#include "slots.h"
+
+enum lapse_drain_state {
+    LAPSE_DRAIN_NONE,     /* the next tick starts it */
+    LAPSE_DRAIN_STARTING,
+    LAPSE_DRAIN_RUNNING,
+    LAPSE_DRAIN_HELD,     /* the host must be single-threaded for a moment: nobody starts it */
+};
+
+struct lapse_runtime {
+    /* Transitions in session.c only; read by the handler once per tick. */
+    _Atomic uint32_t state; /* enum lapse_state */
+    /* Set by start and fork, constant in a session. */
+    uint32_t pid;
+    int signal;
+    enum lapse_clock clock; /* the one in use, after fall-backs */
+    uint64_t period_ns;
+    uint32_t depth;
+    uint64_t begin_ns;      /* monotonic: samples before are ignored (delay) */
+    uint64_t end_ns;        /* samples after are ignored (duration); ~0: none */
+    uint64_t start_ns, start_realtime_ns;
+    uint8_t session_id[16];
+    bool preloaded;
+    struct lapse_ring ring;
+    struct lapse_settings settings;
+    char cwd[LAPSE_PATH_MAX];
+    char program[256];
+    /* Any thread. */
+    _Atomic uint64_t unsampled_threads, unsampled_ns, rate_lowered;
+    /* The drain thread; see drain.h. */
+    _Atomic uint32_t drain;
+};
+
+extern struct lapse_runtime lapse_runtime;
+
+/* handler_entry.S and handler_sig.c */
+void lapse_handler_entry(int signal, siginfo_t *info, void *context);
+void lapse_handler_restorer(void);
+
+/* The control side behind the public API and the preload entry. `from_ns`: CPU time of the calling
+ * thread from which on it counts; ~0: from now. One line of `error` when it fails. */
+int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns,
+                        struct lapse_text *error);
+int lapse_session_pause(bool pause);
+int lapse_session_flush(void);
+void lapse_session_disable(void);
+/* Child of a fork: everything anew, in this state. */
+void lapse_session_new_process(enum lapse_state state);
+
+/* The drain thread found that the session's duration is over: end it from there. False when another
+ * thread is at it already. */
+bool lapse_session_expire(void);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* What the drain thread has collected in this session: call tree, modules, threads, samples not yet
+ * written, weights by node. Owned by the drain thread (by the thread that finishes when there is
+ * none); memory from its arena, given back as a whole. Three files fill it:
+ *   store.c    records in, threads, pending samples
+ *   stacks.c   captured pcs to call-tree nodes; modules
+ *   chunks.c   chunks of the spool out */
+#ifndef LAPSE_RUNTIME_STORE_H
+#define LAPSE_RUNTIME_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arena.h"
+#include "call_tree.h"
+#include "modules.h"
+#include "ring.h"
+#include "spool.h"
+
+enum { LAPSE_PSEUDO_TRUNCATED = 1, LAPSE_PSEUDO_UNWIND_FAILED = 2, LAPSE_PSEUDO_NOT_SAMPLED = 3,
+       LAPSE_PSEUDO_LAST = 3 };
+enum { LAPSE_NODE_GUESSED = 1, LAPSE_NODE_NO_UNWIND_INFO = 2 };
+
+#define LAPSE_PENDING_MAX 8192u
+#define LAPSE_NO_SAMPLE UINT32_MAX
+
+struct lapse_store_thread {
+    uint32_t id, tid;
+    uint64_t start_ns, end_ns, cpu_ns, last_ns;
+    char name[20];
+    bool changed;             /* to be written */
+    uint32_t first, last;     /* its pending samples, by number */
+    uint64_t *pcs;            /* stack of its last sample, root first */
+    uint32_t *nodes;          /* and the node of each */
+    uint32_t depth, capacity, root;
+};
+
+struct lapse_pending {
+    uint64_t time_ns, leaf, weight_ns, cut_cfa;
+    uint32_t node, label, next;
+};
+
+struct lapse_store_module {
+    struct lapse_mapped_module module; /* path is ours */
+    uint32_t id;
+    uint64_t loaded_ns, unloaded_ns;
+    bool changed, seen;
+};
+
+struct lapse_memo { uint64_t pc, function; uint32_t flags; };
+
+struct lapse_store {
+    struct lapse_arena arena;
+    struct lapse_allocator allocator;
+    struct lapse_call_tree *tree;
+    uint64_t *weights;            /* self weight by node */
+    uint32_t weights_capacity;
+    uint64_t samples;             /* taken in so far, late ticks included */
+    uint64_t late_ticks;
+    uint64_t bad_records;
+
+    struct lapse_modules modules; /* as last read */
+    uint64_t modules_read_ns;
+    struct lapse_store_module *known;
+    uint32_t known_count, known_capacity;
+    struct lapse_memo *memo;
+    uint32_t memo_mask, memo_used;
+
+    struct lapse_store_thread **threads; /* by number in the recording */
+    uint32_t threads_capacity, threads_seen;
+    struct lapse_pending *pending;
+    uint32_t pending_count;
+
+    struct lapse_spool spool;
+    struct lapse_wire wire;       /* chunk under construction */
+    uint32_t chunk_samples;
+    bool header_written, unsent;  /* unsent: the chunk in `wire` could not be written yet */
+    uint32_t nodes_written;
+    uint64_t lost_samples, write_errors;
+    int first_error;
+};
+extern struct lapse_store lapse_store;
+
+/* Set by any thread when modules came or went; taken by the drain thread. */
+extern _Atomic uint32_t lapse_store_modules_changed;
+
+int lapse_store_init(struct lapse_store *store);
+/* Take one record in. */
+void lapse_store_record(struct lapse_store *store, const struct lapse_record *record);
+/* Weight without a stack: `ticks` of `thread` that were due and never came. */
+void lapse_store_late(struct lapse_store *store, uint32_t thread, uint32_t tid, uint64_t ticks,
+                      uint64_t weight_ns, uint64_t time_ns);
+struct lapse_store_thread *lapse_store_thread(struct lapse_store *store, uint32_t id, uint32_t tid);
+
+/* The node of this stack, interned. */
+uint32_t lapse_store_intern(struct lapse_store *store, struct lapse_store_thread *thread,
+                            const struct lapse_record *record);
+void lapse_store_read_modules(struct lapse_store *store);
+/* The known module (loaded or not any more) that holds the address; the newest when several did. */
+const struct lapse_store_module *lapse_store_module_of(const struct lapse_store *store, uint64_t address);
+
+/* Write pending samples and what they need. Nothing while there was no sample. */
+void lapse_store_write(struct lapse_store *store);
+/* Symbols and end mark. */
+struct lapse_function_name { uint64_t function; const char *name, *system_name; uint64_t size; };
+void lapse_store_write_symbols(struct lapse_store *store, const struct lapse_function_name *names,
+                               uint32_t count);
+void lapse_store_write_end(struct lapse_store *store, uint32_t reason, uint32_t signal);
+
+/* outputs.c: names, then folded text and events, as the options say. */
+void lapse_outputs_write(struct lapse_store *store, uint64_t deadline_ns);
+
+/* Memory of the store, grown like an array. Returns NULL when there is none; the old stays valid. */
+void *lapse_store_grow(struct lapse_store *store, void *array, uint32_t *capacity, uint32_t needed,
+                       size_t item);
+
+#endif
