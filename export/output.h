@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffered output of the exporters: bytes go through one buffer to a file or to memory, are
- * printed without printf and without the locale. The first failure sticks, everything after it is
+/* Buffered output of the exporters: bytes go through one buffer to a file or to memory,
+ * numbers are printed without printf and without the locale. The first failure sticks, everything after it is
  * dropped, lapse_output_finish tells: writers need not check each call.
  * Offline only; one owner. */
 #ifndef LAPSE_EXPORT_OUTPUT_H

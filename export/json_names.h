@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The names of a profile's functions as JSON strings, escaped once for all their uses.
+ * Offline only. */
+#ifndef LAPSE_EXPORT_JSON_NAMES_H
+#define LAPSE_EXPORT_JSON_NAMES_H
+
+#include "json_writer.h"
+#include "profile.h"
+
+struct lapse_json_names {
+    struct lapse_output text;
+    size_t *offsets; /* of each function's string, quotes included; one more at the end */
+};
+
+int lapse_json_names_init(struct lapse_json_names *names, const struct lapse_profile *profile);
+void lapse_json_names_fini(struct lapse_json_names *names);
+
+static inline void lapse_json_name(struct lapse_output *output,
+                                   const struct lapse_json_names *names, uint32_t function)
+{
+    lapse_output_bytes(output, names->text.bytes + names->offsets[function],
+                       names->offsets[function + 1] - names->offsets[function]);
+}
+
+#endif
