@@ -6,10 +6,20 @@
 
 const struct lapse_export_format lapse_export_formats[] = {
     { "folded", "folded", "one line a stack, root;...;leaf weight (flame graph tools)",
-      lapse_write_folded },
+      lapse_write_folded, false },
     { "html", "html", "lapse's own page: flame graph, timeline, table in one file",
-      lapse_write_html },
-    { NULL, NULL, NULL, NULL },
+      lapse_write_html, false },
+    { "pprof", "pb.gz", "pprof's profile.proto in gzip (go tool pprof)", lapse_write_pprof, true },
+    { "chrome", "json", "Trace Event JSON: calls over time (Perfetto, chrome://tracing)",
+      lapse_write_chrome, true },
+    { "perfetto", "pftrace", "Perfetto's native trace: call stacks and calls over time",
+      lapse_write_perfetto, true },
+    { "speedscope", "speedscope.json", "speedscope's JSON", lapse_write_speedscope, true },
+    { "firefox", "json", "the Firefox Profiler's processed format", lapse_write_firefox, true },
+    { "callgrind", "callgrind.out", "call graph with costs by line (KCachegrind)",
+      lapse_write_callgrind, true },
+    { "svg", "svg", "a flame graph as a static picture", lapse_write_svg, false },
+    { NULL, NULL, NULL, NULL, false },
 };
 
 const struct lapse_export_format *lapse_export_format_find(const char *name)

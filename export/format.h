@@ -44,6 +44,7 @@ struct lapse_export_format {
      * negative errno with one line in `error`. */
     int (*write)(struct lapse_profile *profile, FILE *to,
                  const struct lapse_export_options *options, char *error, size_t error_size);
+    bool lines; /* to be opened with lapse_profile_options.lines: it shows pcs, lines or call sites */
 };
 
 /* All formats; ends with an entry whose name is NULL. */
@@ -57,5 +58,22 @@ int lapse_write_folded(struct lapse_profile *profile, FILE *to,
                        const struct lapse_export_options *options, char *error, size_t error_size);
 int lapse_write_html(struct lapse_profile *profile, FILE *to,
                      const struct lapse_export_options *options, char *error, size_t error_size);
+int lapse_write_pprof(struct lapse_profile *profile, FILE *to,
+                      const struct lapse_export_options *options, char *error, size_t error_size);
+int lapse_write_chrome(struct lapse_profile *profile, FILE *to,
+                       const struct lapse_export_options *options, char *error, size_t error_size);
+int lapse_write_perfetto(struct lapse_profile *profile, FILE *to,
+                         const struct lapse_export_options *options, char *error,
+                         size_t error_size);
+int lapse_write_speedscope(struct lapse_profile *profile, FILE *to,
+                           const struct lapse_export_options *options, char *error,
+                           size_t error_size);
+int lapse_write_firefox(struct lapse_profile *profile, FILE *to,
+                        const struct lapse_export_options *options, char *error, size_t error_size);
+int lapse_write_callgrind(struct lapse_profile *profile, FILE *to,
+                          const struct lapse_export_options *options, char *error,
+                          size_t error_size);
+int lapse_write_svg(struct lapse_profile *profile, FILE *to,
+                    const struct lapse_export_options *options, char *error, size_t error_size);
 
 #endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* Trace Event JSON: each thread's calls as begin and end events, balanced and in order of time, names
+ * of threads and processes, spans as asynchronous events, losses as counters. Opens in Perfetto,
+ * chrome://tracing and speedscope. Begin and end rather than complete events: both ends of
+ * neighbours are then the same number. What is inferred has the category "inferred"; no arguments,
+ * which would make functions of one name several in speedscope.
+ * Called by `lapse export --to=chrome`. Offline only. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "calls.h"
+#include "captions.h"
+#include "json_names.h"
+
+struct chrome {
+    const struct lapse_profile *profile;
+    struct lapse_output output;
+    struct lapse_json_names names;
+    struct lapse_ids ids;
+    struct lapse_output places; /* `"pid":1,"tid":2,"ts":` of each thread */
+    size_t *place_offsets;
+    uint64_t zero_ns;
+};
+
+static void put(struct chrome *chrome, const char *text)
+{
+    lapse_output_text(&chrome->output, text);
+}
+
+static void put_time(struct chrome *chrome, uint64_t time_ns)
+{
+    lapse_output_thousandths(&chrome->output, time_ns > chrome->zero_ns ? time_ns - chrome->zero_ns : 0);
+}
+
+static void put_place(struct chrome *chrome, uint32_t thread)
+{
+    lapse_output_bytes(&chrome->output, chrome->places.bytes + chrome->place_offsets[thread],
+                       chrome->place_offsets[thread + 1] - chrome->place_offsets[thread]);
+}
+
+static int prepare_places(struct chrome *chrome)
+{
+    const struct lapse_profile *profile = chrome->profile;
+    chrome->place_offsets = calloc(profile->thread_count + 1u, sizeof *chrome->place_offsets);
+    if (!chrome->place_offsets)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < profile->thread_count; i++) {
+        lapse_output_text(&chrome->places, "\"pid\":");
+        lapse_output_uint(&chrome->places, chrome->ids.processes[profile->threads[i].process]);
+        lapse_output_text(&chrome->places, ",\"tid\":");
+        lapse_output_uint(&chrome->places, chrome->ids.threads[i]);
+        lapse_output_text(&chrome->places, ",\"ts\":");
+        chrome->place_offsets[i + 1] = chrome->places.size;
+    }
+    return chrome->places.error;
+}
+
+static void put_metadata(struct chrome *chrome, const char *kind, uint32_t pid, uint32_t tid,
+                         const char *name)
+{
+    put(chrome, ",\n{\"ph\":\"M\",\"pid\":");
+    lapse_output_uint(&chrome->output, pid);
+    put(chrome, ",\"tid\":");
+    lapse_output_uint(&chrome->output, tid);
+    put(chrome, ",\"name\":\"");
+    put(chrome, kind);
+    put(chrome, "\",\"args\":{\"name\":");
+    lapse_json_string(&chrome->output, name);
+    put(chrome, "}}");
+}
+
+static void put_names(struct chrome *chrome)
+{
+    const struct lapse_profile *profile = chrome->profile;
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        put_metadata(chrome, "process_name", chrome->ids.processes[i], 0,
+                     *profile->processes[i].name ? profile->processes[i].name : "process");
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        put_metadata(chrome, "thread_name", chrome->ids.processes[profile->threads[i].process],
+                     chrome->ids.threads[i], lapse_caption_thread(profile, i));
+}
+
+static int put_edge(void *context, const struct lapse_call_edge *edge)
+{
+    struct chrome *chrome = context;
+    put(chrome, edge->start ? ",\n{\"ph\":\"B\"," : ",\n{\"ph\":\"E\",");
+    put_place(chrome, edge->thread);
+    put_time(chrome, edge->time_ns);
+    if (edge->start) {
+        put(chrome, ",\"name\":");
+        lapse_json_name(&chrome->output, &chrome->names, edge->function);
+    }
+    put(chrome, edge->inferred ? ",\"cat\":\"inferred\"}" : edge->start ? ",\"cat\":\"call\"}" : "}");
+    return chrome->output.error;
+}
+
+static void put_span_edge(struct chrome *chrome, const struct lapse_profile_span *span, uint32_t id,
+                          char phase)
+{
+    put(chrome, ",\n{\"ph\":\"");
+    lapse_output_char(&chrome->output, phase);
+    put(chrome, "\",");
+    put_place(chrome, span->thread);
+    put_time(chrome, phase == 'b' ? span->start_ns : span->end_ns);
+    put(chrome, ",\"id\":");
+    lapse_output_uint(&chrome->output, id + 1u);
+    put(chrome, ",\"cat\":\"span\",\"name\":");
+    lapse_json_string(&chrome->output, span->name);
+    put(chrome, "}");
+}
+
+static void put_loss(void *context, const char *name, uint64_t value)
+{
+    struct chrome *chrome = context;
+    put(chrome, ",\n{\"ph\":\"C\",\"pid\":");
+    lapse_output_uint(&chrome->output, chrome->profile->process_count ? chrome->ids.processes[0] : 0);
+    put(chrome, ",\"tid\":0,\"ts\":");
+    put_time(chrome, lapse_profile_end(chrome->profile));
+    put(chrome, ",\"name\":");
+    lapse_json_string(&chrome->output, name);
+    put(chrome, ",\"args\":{\"value\":");
+    lapse_output_uint(&chrome->output, value);
+    put(chrome, "}}");
+}
+
+static int write_all(struct chrome *chrome, struct lapse_profile *profile,
+                     const struct lapse_export_options *options)
+{
+    char title[512];
+    lapse_caption_title(title, sizeof title, profile, options);
+    /* The first event has no category, or speedscope may take the list for another format. */
+    put(chrome, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
+                "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"trace_title\",\"args\":{\"name\":");
+    lapse_json_string(&chrome->output, title);
+    put(chrome, "}}");
+    put_names(chrome);
+    struct lapse_calls_options calls = {
+        .edge = put_edge, .context = chrome, .export_options = options,
+    };
+    int error = lapse_calls(profile, &calls);
+    for (uint32_t i = 0; i < profile->span_count && !error; i++) {
+        put_span_edge(chrome, &profile->spans[i], i, 'b');
+        put_span_edge(chrome, &profile->spans[i], i, 'e');
+    }
+    lapse_each_loss(profile, chrome, put_loss);
+    put(chrome, "\n]}\n");
+    return error;
+}
+
+int lapse_write_chrome(struct lapse_profile *profile, FILE *to,
+                       const struct lapse_export_options *options, char *error, size_t error_size)
+{
+    struct chrome chrome = { .profile = profile, .zero_ns = lapse_profile_zero(profile) };
+    int result = lapse_output_init(&chrome.output, to);
+    int places = lapse_output_init(&chrome.places, NULL);
+    int names = lapse_json_names_init(&chrome.names, profile);
+    if (!result)
+        result = places ? places : names;
+    if (!result)
+        result = lapse_ids_init(&chrome.ids, profile);
+    if (!result)
+        result = prepare_places(&chrome);
+    if (!result)
+        result = write_all(&chrome, profile, options);
+    if (!result)
+        result = lapse_output_finish(&chrome.output);
+    if (result)
+        lapse_export_failed(error, error_size, "chrome", result);
+    lapse_json_names_fini(&chrome.names);
+    lapse_ids_fini(&chrome.ids);
+    lapse_output_fini(&chrome.places);
+    lapse_output_fini(&chrome.output);
+    free(chrome.place_offsets);
+    return result;
+}

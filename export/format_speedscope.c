@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/* speedscope's own JSON. Profiles, in this order: all threads merged (each distinct stack once);
+ * each thread's samples in order of time, as wide as the CPU time they stand for; each thread's
+ * calls over real time. Frames are told apart by name, as in the report.
+ * Called by `lapse export --to=speedscope`. Offline only; memory: distinct stacks, samples wait in
+ * lanes. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "calls.h"
+#include "captions.h"
+#include "json_writer.h"
+#include "lanes.h"
+#include "view.h"
+
+struct speedscope {
+    struct lapse_profile *profile;
+    struct lapse_view *view;
+    uint32_t *frame_of; /* function -> frame (function of the view) */
+    struct lapse_output output;
+    struct lapse_output stacks; /* text of stacks: frame numbers with commas */
+    struct stack_text { size_t at; uint32_t size; bool made; } *stack_texts; /* by view node */
+    struct lapse_lanes samples; /* view node, weight */
+    struct lapse_lanes edges;   /* time since the last one, frame * 2 + is_start */
+    uint64_t *last_edge_ns;     /* by thread, since zero */
+    uint64_t zero_ns;
+    bool first;
+};
+
+static void put(struct speedscope *speedscope, const char *text)
+{
+    lapse_output_text(&speedscope->output, text);
+}
+
+/* Comma and newline before every item but the first. */
+static void separate(struct speedscope *speedscope)
+{
+    if (!speedscope->first)
+        put(speedscope, ",\n");
+    speedscope->first = false;
+}
+
+static int collect_sample(void *context, const struct lapse_profile_sample *sample)
+{
+    struct speedscope *speedscope = context;
+    uint32_t node = speedscope->profile->leaves[sample->leaf].node;
+    lapse_lane_put(&speedscope->samples, sample->thread,
+                   speedscope->view->node_of_profile_node[node]);
+    lapse_lane_put(&speedscope->samples, sample->thread, sample->weight_ns);
+    return speedscope->samples.error;
+}
+
+static int collect_edge(void *context, const struct lapse_call_edge *edge)
+{
+    struct speedscope *speedscope = context;
+    uint64_t time_ns = edge->time_ns > speedscope->zero_ns ? edge->time_ns - speedscope->zero_ns : 0;
+    uint64_t *last_ns = &speedscope->last_edge_ns[edge->thread];
+    if (time_ns < *last_ns)
+        time_ns = *last_ns;
+    lapse_lane_put(&speedscope->edges, edge->thread, time_ns - *last_ns);
+    lapse_lane_put(&speedscope->edges, edge->thread,
+                   (uint64_t)speedscope->frame_of[edge->function] * 2 + edge->start);
+    *last_ns = time_ns;
+    return speedscope->edges.error;
+}
+
+static void put_frames(struct speedscope *speedscope)
+{
+    speedscope->first = true;
+    for (uint32_t i = 0; i < speedscope->view->function_count; i++) {
+        const struct lapse_profile_function *function =
+            &speedscope->profile->functions[speedscope->view->functions[i].function];
+        separate(speedscope);
+        put(speedscope, "{\"name\":");
+        lapse_json_string(&speedscope->output, function->name);
+        if (function->file) {
+            put(speedscope, ",\"file\":");
+            lapse_json_string(&speedscope->output, function->file);
+        }
+        if (function->file && function->line) {
+            put(speedscope, ",\"line\":");
+            lapse_output_uint(&speedscope->output, function->line);
+        }
+        put(speedscope, "}");
+    }
+}
+
+static void make_stack(struct speedscope *speedscope, uint32_t node)
+{
+    const struct lapse_view_node *nodes = speedscope->view->nodes;
+    struct lapse_output *pool = &speedscope->stacks;
+    size_t start = pool->size;
+    uint32_t depth = nodes[node].depth;
+    /* Frames come leaf first: numbers are laid down from the end of the room. */
+    char *room = lapse_output_room(pool, 11 * (size_t)depth + 1);
+    if (!room)
+        return;
+    size_t at = 11 * (size_t)depth;
+    size_t end = at;
+    for (uint32_t n = node; n; n = nodes[n].parent) {
+        char digits[20];
+        size_t size = lapse_decimal(digits, nodes[n].function);
+        at -= size;
+        memcpy(room + at, digits, size);
+        if (nodes[n].parent)
+            room[--at] = ',';
+    }
+    memmove(room, room + at, end - at);
+    pool->size += end - at;
+    speedscope->stack_texts[node] = (struct stack_text){ start, (uint32_t)(end - at), true };
+}
+
+static void put_stack(struct speedscope *speedscope, uint32_t node)
+{
+    if (!speedscope->stack_texts[node].made)
+        make_stack(speedscope, node);
+    const struct stack_text *text = &speedscope->stack_texts[node];
+    separate(speedscope);
+    put(speedscope, "[");
+    lapse_output_bytes(&speedscope->output, speedscope->stacks.bytes + text->at, text->size);
+    put(speedscope, "]");
+}
+
+static void put_profile_head(struct speedscope *speedscope, const char *type, const char *kind,
+                             uint32_t thread, uint64_t end_value)
+{
+    const struct lapse_profile *profile = speedscope->profile;
+    put(speedscope, "{\"type\":\"");
+    put(speedscope, type);
+    put(speedscope, "\",\"name\":\"");
+    if (thread == LAPSE_NONE) {
+        put(speedscope, "all threads");
+    } else {
+        if (profile->process_count > 1) {
+            lapse_json_escaped(&speedscope->output,
+                               profile->processes[profile->threads[thread].process].name);
+            put(speedscope, " ");
+            lapse_output_uint(&speedscope->output,
+                              profile->processes[profile->threads[thread].process].pid);
+            put(speedscope, ": ");
+        }
+        lapse_json_escaped(&speedscope->output, lapse_caption_thread(profile, thread));
+        put(speedscope, " (");
+        lapse_output_uint(&speedscope->output, profile->threads[thread].tid);
+        put(speedscope, kind);
+    }
+    put(speedscope, profile->weight_unit == LAPSE_WEIGHT_NS
+                        ? "\",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":"
+                        : "\",\"unit\":\"none\",\"startValue\":0,\"endValue\":");
+    lapse_output_uint(&speedscope->output, end_value);
+    speedscope->first = true;
+}
+
+/* The node after `node` in depth-first order, 0 at the end. */
+static uint32_t next_node(const struct lapse_view *view, uint32_t node)
+{
+    if (view->nodes[node].first_child != LAPSE_NONE)
+        return view->nodes[node].first_child;
+    while (node && view->nodes[node].next_sibling == LAPSE_NONE)
+        node = view->nodes[node].parent;
+    return node ? view->nodes[node].next_sibling : 0;
+}
+
+static void put_merged(struct speedscope *speedscope)
+{
+    const struct lapse_view *view = speedscope->view;
+    put_profile_head(speedscope, "sampled", "", LAPSE_NONE, view->weight_ns);
+    put(speedscope, ",\"samples\":[\n");
+    if (view->nodes[0].self_ns)
+        put_stack(speedscope, 0);
+    for (uint32_t node = next_node(view, 0); node; node = next_node(view, node))
+        if (view->nodes[node].self_ns)
+            put_stack(speedscope, node);
+    put(speedscope, "],\"weights\":[");
+    speedscope->first = true;
+    uint32_t node = 0;
+    do {
+        if (view->nodes[node].self_ns) {
+            separate(speedscope);
+            lapse_output_uint(&speedscope->output, view->nodes[node].self_ns);
+        }
+    } while ((node = next_node(view, node)));
+    put(speedscope, "]}");
+}
+
+/* Walk a thread's samples with equal neighbours joined; write stacks or weights, or nothing. */
+enum column { NOTHING, STACKS, WEIGHTS };
+static int walk_samples(struct speedscope *speedscope, uint32_t thread, enum column column,
+                        uint64_t *total)
+{
+    struct lapse_lane_reader reader;
+    uint64_t node, weight, open_node = UINT64_MAX, open_weight = 0;
+    int more = lapse_lane_open(&reader, &speedscope->samples, thread);
+    *total = 0;
+    for (bool ended = more < 0; !ended;) {
+        more = lapse_lane_next(&reader, &node);
+        if (more > 0)
+            more = lapse_lane_next(&reader, &weight);
+        ended = more <= 0;
+        if ((ended || node != open_node) && open_node != UINT64_MAX) {
+            if (column == STACKS)
+                put_stack(speedscope, (uint32_t)open_node);
+            if (column == WEIGHTS) {
+                separate(speedscope);
+                lapse_output_uint(&speedscope->output, open_weight);
+            }
+            open_weight = 0;
+        }
+        if (!ended) {
+            open_node = node;
+            open_weight += weight;
+            *total += weight;
+        }
+    }
+    lapse_lane_close(&reader);
+    return more < 0 ? more : speedscope->output.error;
+}
+
+static int put_sampled(struct speedscope *speedscope, uint32_t thread)
+{
+    uint64_t total;
+    int error = walk_samples(speedscope, thread, NOTHING, &total);
+    put(speedscope, ",\n");
+    put_profile_head(speedscope, "sampled", ")", thread, total);
+    put(speedscope, ",\"samples\":[\n");
+    if (!error)
+        error = walk_samples(speedscope, thread, STACKS, &total);
+    put(speedscope, "],\"weights\":[");
+    speedscope->first = true;
+    if (!error)
+        error = walk_samples(speedscope, thread, WEIGHTS, &total);
+    put(speedscope, "]}");
+    return error;
+}
+
+static int put_evented(struct speedscope *speedscope, uint32_t thread)
+{
+    struct lapse_lane_reader reader;
+    uint64_t since, what, at = 0;
+    int more = lapse_lane_open(&reader, &speedscope->edges, thread);
+    put(speedscope, ",\n");
+    put_profile_head(speedscope, "evented", ") over time", thread, speedscope->last_edge_ns[thread]);
+    put(speedscope, ",\"events\":[\n");
+    while (more >= 0 && (more = lapse_lane_next(&reader, &since)) > 0 &&
+           (more = lapse_lane_next(&reader, &what)) > 0) {
+        at += since;
+        separate(speedscope);
+        put(speedscope, what & 1 ? "{\"type\":\"O\",\"frame\":" : "{\"type\":\"C\",\"frame\":");
+        lapse_output_uint(&speedscope->output, what >> 1);
+        put(speedscope, ",\"at\":");
+        lapse_output_uint(&speedscope->output, at);
+        put(speedscope, "}");
+    }
+    put(speedscope, "]}");
+    lapse_lane_close(&reader);
+    return more < 0 ? more : speedscope->output.error;
+}
+
+static int put_threads(struct speedscope *speedscope, const struct lapse_export_options *options)
+{
+    struct lapse_calls_options calls = {
+        .edge = collect_edge, .sample = collect_sample, .context = speedscope,
+        .export_options = options,
+    };
+    uint32_t threads = speedscope->profile->thread_count;
+    int error = lapse_calls(speedscope->profile, &calls);
+    for (uint32_t i = 0; i < threads && !error; i++)
+        error = put_sampled(speedscope, i);
+    for (uint32_t i = 0; i < threads && !error; i++)
+        error = put_evented(speedscope, i);
+    return error;
+}
+
+static int write_all(struct speedscope *speedscope, const struct lapse_export_options *options)
+{
+    char title[512];
+    int error = 0;
+    lapse_caption_title(title, sizeof title, speedscope->profile, options);
+    put(speedscope, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":");
+    lapse_json_string(&speedscope->output, title);
+    put(speedscope, ",\"exporter\":\"lapse " LAPSE_VERSION "\",\"activeProfileIndex\":0,"
+                    "\"shared\":{\"frames\":[\n");
+    put_frames(speedscope);
+    put(speedscope, "]},\n\"profiles\":[");
+    put_merged(speedscope);
+    if (speedscope->profile->has_times)
+        error = put_threads(speedscope, options);
+    put(speedscope, "]}\n");
+    return error ? error : lapse_output_finish(&speedscope->output);
+}
+
+static int prepare(struct speedscope *speedscope, FILE *to)
+{
+    struct lapse_profile *profile = speedscope->profile;
+    int output = lapse_output_init(&speedscope->output, to);
+    int stacks = lapse_output_init(&speedscope->stacks, NULL);
+    int samples = lapse_lanes_init(&speedscope->samples, profile->thread_count);
+    int edges = lapse_lanes_init(&speedscope->edges, profile->thread_count);
+    int error = lapse_view_create(&speedscope->view, profile, &(struct lapse_view_options){ 0 });
+    if (error || output || stacks || samples || edges)
+        return error ? error : -ENOMEM;
+    speedscope->stack_texts = calloc(speedscope->view->node_count, sizeof *speedscope->stack_texts);
+    speedscope->frame_of = calloc(profile->function_count + 1u, sizeof *speedscope->frame_of);
+    speedscope->last_edge_ns = calloc(profile->thread_count + 1u, sizeof *speedscope->last_edge_ns);
+    if (!speedscope->stack_texts || !speedscope->frame_of || !speedscope->last_edge_ns)
+        return -ENOMEM;
+    for (uint32_t i = 1; i < profile->node_count; i++)
+        speedscope->frame_of[profile->nodes[i].function] =
+            speedscope->view->nodes[speedscope->view->node_of_profile_node[i]].function;
+    return 0;
+}
+
+int lapse_write_speedscope(struct lapse_profile *profile, FILE *to,
+                           const struct lapse_export_options *options, char *error,
+                           size_t error_size)
+{
+    struct speedscope speedscope = { .profile = profile, .zero_ns = lapse_profile_zero(profile) };
+    int result = prepare(&speedscope, to);
+    if (!result)
+        result = write_all(&speedscope, options);
+    if (result)
+        lapse_export_failed(error, error_size, "speedscope", result);
+    lapse_output_fini(&speedscope.output);
+    lapse_output_fini(&speedscope.stacks);
+    lapse_lanes_fini(&speedscope.samples);
+    lapse_lanes_fini(&speedscope.edges);
+    if (speedscope.view)
+        lapse_view_destroy(speedscope.view);
+    free(speedscope.stack_texts);
+    free(speedscope.frame_of);
+    free(speedscope.last_edge_ns);
+    return result;
+}
