@@ -12,6 +12,7 @@ static const struct {
 } commands[] = {
     { "events", lapse_command_events, "start and end events of calls, from samples" },
     { "fold", lapse_command_fold, "folded stacks with their time, from events" },
+    { "import", lapse_command_import, "other profilers' files become a recording" },
     { "merge", lapse_command_merge, "sum folded stacks of many files" },
 };
 

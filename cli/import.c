@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* lapse import: other profilers' files become a recording. */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chunk_file.h"
+#include "command.h"
+#include "importer.h"
+
+static const char help[] =
+    "usage: lapse import [--from=FORMAT] [--period=NS] [-o FILE] INPUT...\n"
+    "\n"
+    "Turns profiles of other tools into a recording that report, diff, merge and export read. Each\n"
+    "INPUT becomes a session; `-` is standard input. Times are kept where the input has them, else they\n"
+    "follow from the weights and a note says so.\n"
+    "\n"
+    "      --from=FORMAT  folded, pprof, perf (text of `perf script`) or speedscope; without it the\n"
+    "                     first bytes decide\n"
+    "      --period=NS    nanoseconds that one count stands for where the input has only counts\n"
+    "                     [10000000]\n"
+    "  -o, --output=FILE  the recording [INPUT.lapse]; `-` is standard output\n"
+    "  -h, --help         this text\n";
+
+static const struct { const char *name; lapse_import_reader *read; } readers[] = {
+    { "folded", lapse_import_folded },
+    { "pprof", lapse_import_pprof },
+    { "perf", lapse_import_perf },
+    { "speedscope", lapse_import_speedscope },
+};
+
+static lapse_import_reader *find_reader(const char *name)
+{
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        if (!strcmp(name, readers[i].name))
+            return readers[i].read;
+    return NULL;
+}
+
+/* A head of `perf script` ends with a colon, a folded line with a number. */
+static lapse_import_reader *guess_text(char *text)
+{
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        size_t size = strlen(line);
+        while (size && isspace((unsigned char)line[size - 1]))
+            size--;
+        if (size && line[0] != '#')
+            return line[size - 1] == ':' ? lapse_import_perf : lapse_import_folded;
+    }
+    return lapse_import_folded;
+}
+
+static lapse_import_reader *guess_reader(FILE *from)
+{
+    char head[4096];
+    size_t size = fread(head, 1, sizeof head - 1, from);
+    rewind(from);
+    head[size] = 0;
+    if (size >= 2 && !memcmp(head, "\x1f\x8b", 2)) /* speedscope files are also taken in gzip, if told */
+        return lapse_import_pprof;
+    for (size_t i = 0; i < size; i++) {
+        if (head[i] == '{')
+            return lapse_import_speedscope;
+        if (!isspace((unsigned char)head[i]))
+            break;
+    }
+    /* A profile begins with one of its messages; no text begins with a newline and a control byte. */
+    bool is_text = memchr(head, 0, size) == NULL;
+    for (size_t i = 0; i < size && is_text; i++)
+        is_text = (unsigned char)head[i] >= 0x20 || isspace((unsigned char)head[i]);
+    return is_text ? guess_text(head) : lapse_import_pprof;
+}
+
+struct import { const char *output; lapse_import_reader *reader; uint64_t period_ns; };
+
+static int import_one(const struct import *import, const char *path, FILE *to)
+{
+    char error[512] = "";
+    struct lapse_importer *importer;
+    const char *slash = strrchr(path, '/');
+    int fd = lapse_open_seekable(path);
+    FILE *from = fd < 0 ? NULL : fdopen(fd, "r");
+    if (!from)
+        return lapse_complain("import", "%s: %s", path, strerror(fd < 0 ? -fd : errno));
+    struct lapse_import_input input = {
+        .from = from, .period_ns = import->period_ns,
+        .name = !strcmp(path, "-") ? "standard input" : slash && slash[1] ? slash + 1 : path,
+    };
+    lapse_import_reader *reader = import->reader ? import->reader : guess_reader(from);
+    int result = lapse_importer_create(&importer, to);
+    if (!result) {
+        result = reader(importer, &input, error, sizeof error);
+        if (!result)
+            result = lapse_importer_finish(importer);
+        lapse_importer_destroy(importer);
+    }
+    fclose(from);
+    if (result)
+        return lapse_complain("import", "%s", *error ? error : strerror(-result));
+    return 0;
+}
+
+static int import_all(const struct import *import, int count, char **paths)
+{
+    bool is_stdout = !strcmp(import->output, "-");
+    FILE *to = is_stdout ? stdout : fopen(import->output, "w");
+    if (!to)
+        return lapse_complain("import", "%s: %s", import->output, strerror(errno));
+    int status = 0;
+    for (int i = 0; i < count && !status; i++)
+        status = import_one(import, paths[i], to);
+    if ((is_stdout ? fflush(to) : fclose(to)) && !status)
+        status = lapse_complain("import", "%s: %s", import->output, strerror(errno));
+    if (status && !is_stdout)
+        unlink(import->output); /* half a recording would look like a whole one */
+    return status;
+}
+
+static const char *default_output(const char *path)
+{
+    char *name = NULL;
+    const char *slash = strrchr(path, '/');
+    if (!strcmp(path, "-"))
+        return "import.lapse";
+    return asprintf(&name, "%s.lapse", slash && slash[1] ? slash + 1 : path) < 0 ? NULL : name;
+}
+
+int lapse_command_import(int argc, char **argv)
+{
+    static const struct option options[] = {
+        { "from", required_argument, NULL, 'f' }, { "period", required_argument, NULL, 'p' },
+        { "output", required_argument, NULL, 'o' }, { "help", no_argument, NULL, 'h' }, { 0 },
+    };
+    struct import import = { .period_ns = 10000000 };
+    int option;
+    while ((option = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
+        switch (option) {
+        case 'f':
+            import.reader = find_reader(optarg);
+            if (!import.reader)
+                return lapse_complain("import", "no format '%s'; `--help` lists them", optarg);
+            break;
+        case 'p':
+            if (!lapse_option_number("import", "--period", optarg, &import.period_ns))
+                return LAPSE_STATUS_BAD;
+            break;
+        case 'o': import.output = optarg; break;
+        case 'h': return fputs(help, stdout) < 0;
+        default: return LAPSE_STATUS_BAD;
+        }
+    }
+    if (optind == argc || !import.period_ns)
+        return lapse_complain("import", optind == argc ? "no input; `--help` tells how"
+                                                       : "--period must not be 0");
+    if (!import.output)
+        import.output = default_output(argv[optind]);
+    if (!import.output)
+        return lapse_complain("import", "out of memory");
+    return import_all(&import, argc - optind, argv + optind);
+}
