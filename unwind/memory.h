@@ -15,15 +15,18 @@
 /* Copy up to `size` bytes; returns how many could be read from `from` on. */
 LAPSE_SIGSAFE size_t lapse_memory_read(void *to, uintptr_t from, size_t size);
 
-/* A few pieces of memory as they were when first read: one system call serves many small reads.
- * Empty it (windows_reset) before each independent question, since memory changes. */
-#define LAPSE_WINDOW_COUNT 4
+/* A few pieces of memory as they were when first read: one system call serves many small reads, and
+ * the upper steps of a search are the same each time. Empty it before each question that must see
+ * memory as it is now. The caller owns the slots; their number is a power of two. */
 #define LAPSE_WINDOW_BYTES 512
+struct lapse_window {
+    uintptr_t base;
+    uint32_t size; /* valid bytes; 0 is an unused window */
+    uint8_t bytes[LAPSE_WINDOW_BYTES];
+};
 struct lapse_windows {
-    uintptr_t base[LAPSE_WINDOW_COUNT];
-    uint32_t size[LAPSE_WINDOW_COUNT]; /* valid bytes; 0 is an unused window */
-    uint32_t next;                     /* replaced next */
-    uint8_t bytes[LAPSE_WINDOW_COUNT][LAPSE_WINDOW_BYTES];
+    struct lapse_window *slots;
+    uint32_t count;
 };
 
 LAPSE_SIGSAFE void lapse_windows_reset(struct lapse_windows *windows);

@@ -63,40 +63,36 @@ LAPSE_SIGSAFE size_t lapse_memory_read(void *to, uintptr_t from, size_t size)
 
 LAPSE_SIGSAFE void lapse_windows_reset(struct lapse_windows *windows)
 {
-    for (unsigned i = 0; i < LAPSE_WINDOW_COUNT; i++)
-        windows->size[i] = 0;
-    windows->next = 0;
+    for (uint32_t i = 0; i < windows->count; i++)
+        windows->slots[i].size = 0;
 }
 
-/* Read a window that holds [from, from + size). Refused reads or the end of a mapping may leave
- * less than a whole window; then the exact piece is what counts. */
-static int windows_fill(struct lapse_windows *windows, unsigned i, uintptr_t from, size_t size)
+/* Read the window for [from, from + size). Refused reads or the end of a mapping may leave less than
+ * a whole window; then the exact piece is what counts. */
+static int fill(struct lapse_window *window, uintptr_t base, uintptr_t from, size_t size)
 {
-    uintptr_t base = from & ~(uintptr_t)(LAPSE_WINDOW_BYTES / 2 - 1);
-    size_t got = lapse_memory_read(windows->bytes[i], base, LAPSE_WINDOW_BYTES);
+    size_t got = lapse_memory_read(window->bytes, base, LAPSE_WINDOW_BYTES);
     if (got < from + size - base) {
         base = from;
-        got = lapse_memory_read(windows->bytes[i], base, size);
+        got = lapse_memory_read(window->bytes, base, size);
     }
-    windows->base[i] = base;
-    windows->size[i] = got < size ? 0 : (uint32_t)got;
+    window->base = base;
+    window->size = got < size ? 0 : (uint32_t)got;
     return got < size ? -EFAULT : 0;
 }
 
 LAPSE_SIGSAFE int lapse_windows_read(struct lapse_windows *windows, void *to, uintptr_t from,
                                      size_t size)
 {
-    unsigned i = 0;
-    if (size > LAPSE_WINDOW_BYTES / 2 || from + size < from)
+    /* Windows start at every half of their length, so that a small read fits into the one that
+     * starts before it; each start has one slot. */
+    uintptr_t half = LAPSE_WINDOW_BYTES / 2, base = from & ~(half - 1);
+    if (size > half || from + size < from)
         return -EFAULT;
-    while (i < LAPSE_WINDOW_COUNT &&
-           !(from >= windows->base[i] && from - windows->base[i] + size <= windows->size[i]))
-        i++;
-    if (i == LAPSE_WINDOW_COUNT) {
-        i = windows->next++ % LAPSE_WINDOW_COUNT;
-        if (windows_fill(windows, i, from, size))
-            return -EFAULT;
-    }
-    memcpy(to, windows->bytes[i] + (from - windows->base[i]), size);
+    uint64_t hash = base / half * UINT64_C(0x9e3779b97f4a7c15);
+    struct lapse_window *window = &windows->slots[hash >> 40 & (windows->count - 1)];
+    if ((from < window->base || from - window->base + size > window->size) && fill(window, base, from, size))
+        return -EFAULT;
+    memcpy(to, window->bytes + (from - window->base), size);
     return 0;
 }

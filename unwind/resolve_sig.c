@@ -27,9 +27,14 @@ enum { TOKEN_SHIFT = 48, TOKEN_REGISTER = 0x100, TOKEN_READ = 0x200, REGISTERS =
 
 #define NOT_A_TOKEN (-1)
 
+/* Windows on unwind tables. Kept from one question to the next, until modules may have changed. */
+enum { WINDOW_COUNT = 64 };
+static struct lapse_window slots[WINDOW_COUNT];
+static struct lapse_windows windows = { slots, WINDOW_COUNT };
+static uint64_t windows_epoch;
+
 /* One question to libunwind. Static, since only the holder of the gate has one. */
 static struct probe {
-    struct lapse_windows windows;
     struct lapse_unwind_entry entry;
     unw_cursor_t cursor;
     unw_word_t registers[REGISTERS];
@@ -81,11 +86,17 @@ static int access_mem(unw_addr_space_t in, unw_word_t at, unw_word_t *value, int
     if (write)
         return -UNW_EINVAL;
     if (token_id(at, &offset) == NOT_A_TOKEN)
-        return lapse_windows_read(&probe.windows, value, at, sizeof *value) ? -UNW_EINVAL : 0;
-    if (probe.reads == READS_MAX)
+        return lapse_windows_read(&windows, value, at, sizeof *value) ? -UNW_EINVAL : 0;
+    /* The same place gives the same token: expressions are read byte by byte, each time the word
+     * around it. */
+    int read = 0;
+    while (read < probe.reads && probe.read_at[read] != at)
+        read++;
+    if (read == READS_MAX)
         return -UNW_EINVAL;
-    probe.read_at[probe.reads] = at;
-    *value = token(TOKEN_READ + probe.reads++);
+    if (read == probe.reads)
+        probe.read_at[probe.reads++] = at;
+    *value = token(TOKEN_READ + read);
     return 0;
 }
 
@@ -238,15 +249,17 @@ static int is_trampoline(const uint8_t *code)
     return memcmp(code, trampoline, sizeof trampoline) == 0;
 }
 
-static uint64_t resolve(uint64_t key, uint64_t *start)
+static uint64_t resolve(uint64_t epoch, uint64_t key, uint64_t *start)
 {
     uint8_t code[17] = { 0 }; /* from key - 7 on */
-    lapse_windows_reset(&probe.windows);
-    int in_module = !lapse_unwind_table_find(&probe.windows, key, &probe.entry);
-    int readable = !lapse_windows_read(&probe.windows, code, key - 7, sizeof code);
+    if (epoch != windows_epoch)
+        lapse_windows_reset(&windows);
+    windows_epoch = epoch;
+    int in_module = !lapse_unwind_table_find(&windows, key, &probe.entry);
+    /* Not through a window, since code made at run time changes without notice. Near the end of a
+     * mapping less is there; what is missing stays zero. */
+    int readable = lapse_memory_read(code, key - 7, sizeof code) >= 8;
     *start = in_module ? probe.entry.start : 0;
-    if (!readable)
-        readable = !lapse_windows_read(&probe.windows, code, key - 7, 8);
     uint64_t after_call = readable && lapse_is_after_call(code + 1) ? LAPSE_RULE_AFTER_CALL : 0;
     /* Returned to (key is one less), about to start, or before its system call. */
     if (readable && (is_trampoline(code + 8) || is_trampoline(code + 7) || is_trampoline(code)))
@@ -296,7 +309,7 @@ LAPSE_SIGSAFE uint64_t lapse_rule_resolve(uint64_t key)
         if (gate_try()) {
             int cancel;
             pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-            rule = resolve(key, &start);
+            rule = resolve(epoch, key, &start);
             lapse_rule_cache_store(epoch, key, rule, start);
             gate_leave();
             pthread_setcancelstate(cancel, &cancel);

@@ -44,7 +44,8 @@ LAPSE_SIGSAFE void lapse_unwind_forget(void)
 uint64_t lapse_unwind_function(uint64_t pc, int *covered)
 {
     uint64_t start, rule;
-    struct lapse_windows windows;
+    struct lapse_window slots[4];
+    struct lapse_windows windows = { slots, 4 };
     struct lapse_unwind_entry entry;
     if (pc >> LAPSE_EPOCH_SHIFT)
         return *covered = 0, 0;

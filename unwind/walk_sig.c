@@ -67,7 +67,7 @@ static void enter_stack(struct walker *walker, uintptr_t sp)
 }
 
 /* Out through a frame whose return address is below `cfa`. `base` is what the CFA was computed from. */
-static inline enum outcome leave_frame(struct walker *walker, uint64_t rule, uint64_t base, uint64_t cfa)
+static enum outcome leave_frame(struct walker *walker, uint64_t rule, uint64_t base, uint64_t cfa)
 {
     struct lapse_frame *frame = &walker->frame;
     uint64_t pc, at = cfa;
@@ -128,8 +128,8 @@ static enum outcome leave_guessing(struct walker *walker, uint64_t epoch, uint64
     return STEPPED;
 }
 
-/* Every rule but the plain ones. */
-static enum outcome leave_by_rare_rule(struct walker *walker, uint64_t epoch, uint64_t rule)
+/* By any rule. */
+static enum outcome leave(struct walker *walker, uint64_t epoch, uint64_t rule)
 {
     uint64_t base, cfa;
     switch (lapse_rule_kind(rule)) {
@@ -137,6 +137,7 @@ static enum outcome leave_by_rare_rule(struct walker *walker, uint64_t epoch, ui
         return ROOT;
     case LAPSE_RULE_SIGNAL:
         return leave_signal_frame(walker);
+    case LAPSE_RULE_PLAIN:
     case LAPSE_RULE_REGISTER:
         if (!base_value(&walker->frame, lapse_rule_base(rule), &base))
             return FAILED;
@@ -160,13 +161,51 @@ static int is_bogus(const struct walker *walker, uint64_t rule)
            !(rule & (LAPSE_RULE_IN_MODULE | LAPSE_RULE_AFTER_CALL));
 }
 
-static inline enum outcome leave(struct walker *walker, uint64_t epoch, uint64_t rule)
+static inline uint64_t load_word(uintptr_t at)
 {
-    if (__builtin_expect(lapse_rule_kind(rule) != LAPSE_RULE_PLAIN, 0))
-        return leave_by_rare_rule(walker, epoch, rule);
-    /* RSP and RBP differ in the lowest bit of their numbers. */
-    uint64_t base = rule & 1u << 4 ? walker->frame.sp : walker->frame.bp;
-    return leave_frame(walker, rule, base, base + (uint64_t)lapse_rule_cfa_offset(rule));
+    uint64_t value;
+    memcpy(&value, (const void *)at, sizeof value);
+    return value;
+}
+
+/* The warm path: leave frames as long as cached plain rules, loads inside the bounds and room for
+ * their callers allow, all state in registers. Returns the rule of the frame where that ended, or 0
+ * when it is not cached; such a frame is untouched and the general code takes it. */
+static uint64_t leave_plain_frames(struct walker *walker, uint64_t epoch)
+{
+    struct lapse_walk *walk = walker->walk;
+    struct lapse_frame *frame = &walker->frame;
+    const uintptr_t low = walker->view.low, span = walker->view.span;
+    uint64_t *to = walk->pcs + walk->depth, *const end = walk->pcs + walk->max;
+    uint64_t sp = frame->sp, bp = frame->bp, pc = frame->pc, rule;
+    uint64_t key = frame->registers ? pc : pc - 1;
+    for (;;) {
+        rule = lapse_rule_cache_find(epoch, key);
+        /* RSP and RBP differ in the lowest bit of their numbers. */
+        uint64_t cfa = (rule & 1u << 4 ? sp : bp) + (uint64_t)lapse_rule_cfa_offset(rule);
+        if (lapse_rule_kind(rule) != LAPSE_RULE_PLAIN || to == end || cfa <= sp || cfa - 8 - low > span)
+            break;
+        uint64_t caller = load_word(cfa - 8);
+        if (!caller)
+            break;
+        if (lapse_rule_rbp(rule) == LAPSE_RBP_AT_CFA) {
+            uintptr_t at = cfa + (uint64_t)lapse_rule_rbp_offset(rule);
+            if (at - low > span)
+                break;
+            bp = load_word(at);
+        } else if (lapse_rule_rbp(rule) != LAPSE_RBP_KEPT) {
+            break;
+        }
+        sp = cfa;
+        *to++ = pc = caller;
+        key = pc - 1;
+    }
+    if (to != walk->pcs + walk->depth) {
+        walk->depth = (uint32_t)(to - walk->pcs);
+        *frame = (struct lapse_frame){ .pc = pc, .sp = sp, .bp = bp };
+        walker->cfa = sp;
+    }
+    return rule;
 }
 
 static void walk_frames(struct walker *walker)
@@ -174,9 +213,10 @@ static void walk_frames(struct walker *walker)
     struct lapse_walk *walk = walker->walk;
     uint64_t epoch = lapse_rule_cache_epoch();
     for (;;) {
-        uint64_t key = walker->frame.registers ? walker->frame.pc : walker->frame.pc - 1;
-        uint64_t rule = lapse_rule_get(epoch, key);
-        if (__builtin_expect(!rule, 0)) {
+        uint64_t rule = leave_plain_frames(walker, epoch);
+        if (!rule)
+            rule = lapse_rule_resolve(walker->frame.registers ? walker->frame.pc : walker->frame.pc - 1);
+        if (!rule) {
             walk->flags |= LAPSE_WALK_GATE_CLOSED;
             return;
         }
@@ -188,11 +228,11 @@ static void walk_frames(struct walker *walker)
             return;
         }
         enum outcome outcome = leave(walker, epoch, rule);
-        if (__builtin_expect(outcome != STEPPED, 0)) {
+        if (outcome != STEPPED) {
             walk->flags |= outcome == FAILED ? LAPSE_WALK_FAILED : 0;
             return;
         }
-        if (__builtin_expect(walk->depth == walk->max, 0)) {
+        if (walk->depth == walk->max) {
             walk->flags |= LAPSE_WALK_TRUNCATED;
             walk->cut_cfa = walker->cfa;
             return;
