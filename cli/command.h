@@ -17,6 +17,7 @@ int lapse_command_events(int argc, char **argv);
 int lapse_command_fold(int argc, char **argv);
 int lapse_command_import(int argc, char **argv);
 int lapse_command_merge(int argc, char **argv);
+int lapse_command_view(int argc, char **argv);
 
 /* Say `lapse NAME: ...` on standard error. Returns LAPSE_STATUS_BAD. */
 int lapse_complain(const char *command, const char *format, ...)

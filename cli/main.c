@@ -14,6 +14,7 @@ static const struct {
     { "fold", lapse_command_fold, "folded stacks with their time, from events" },
     { "import", lapse_command_import, "other profilers' files become a recording" },
     { "merge", lapse_command_merge, "sum folded stacks of many files" },
+    { "view", lapse_command_view, "a recording in the browser" },
 };
 
 static int help(FILE *file)

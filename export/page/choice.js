@@ -75,7 +75,7 @@ class Choice {
         this.queryError = "";
         if (query) {
             try {
-                const pattern = new RegExp(query, /[A-Z]/.test(query) ? "u" : "iu");
+                const pattern = searchPattern(query);
                 this.matches = Uint8Array.from(this.profile.functions, (fn) => pattern.test(fn.name) ? 1 : 0);
             } catch (error) {
                 this.queryError = error.message.replace(/^Invalid regular expression: /, "");
@@ -86,6 +86,17 @@ class Choice {
     }
     countMatches() {
         this.matchedShare = this.matches ? this.weights.matched(this.matches) : null;
+    }
+}
+
+/* Small letters match both cases, as in editors. By code points where the pattern allows that: it
+ * does not when harmless characters are escaped, as in C\+\+\:\:. */
+function searchPattern(query) {
+    const fold = /[A-Z]/.test(query) ? "" : "i";
+    try {
+        return new RegExp(query, fold + "u");
+    } catch {
+        return new RegExp(query, fold);
     }
 }
 

@@ -39,9 +39,9 @@ class Reader {
 
 /* Typed array that grows; samples come in blocks whose number is not known beforehand. */
 class Column {
-    constructor(Type) {
+    constructor(Type, expected) {
         this.Type = Type;
-        this.values = new Type(1 << 16);
+        this.values = new Type(Math.max(1 << 16, Math.min(1 << 26, expected)));
         this.size = 0;
     }
     reserve(more) {
@@ -150,9 +150,8 @@ function readRuns(r, column, count) {
 }
 
 function readSamples(p, r) {
-    const thread = new Column(Uint32Array), time = new Column(Float64Array);
-    const leaf = new Column(Uint32Array), weight = new Column(Float64Array);
-    const labels = new Column(Uint32Array), number = new Column(Uint32Array);
+    const [thread, leaf, labels, number] = [0, 1, 2, 3].map(() => new Column(Uint32Array, p.count));
+    const [time, weight] = [0, 1].map(() => new Column(Float64Array, p.count));
     const lastTime = new Float64Array(p.threads.length), lastWeight = new Float64Array(p.threads.length);
     for (let count = r.uint(); count; count = r.uint()) {
         const from = thread.size;
@@ -184,10 +183,11 @@ function sortByThread(p, columns) {
         weight: new Float64Array(count), labels: new Uint32Array(count),
         number: new Uint32Array(count),
     };
-    for (let i = 0; i < count; i++) {
-        const to = next[columns.thread.values[i]]++;
-        for (const name of ["time", "leaf", "weight", "labels", "number"])
-            s[name][to] = columns[name].values[i];
+    const place = new Uint32Array(count);
+    for (let i = 0; i < count; i++) place[i] = next[columns.thread.values[i]]++;
+    for (const name of ["time", "leaf", "weight", "labels", "number"]) {
+        const from = columns[name].values, to = s[name];
+        for (let i = 0; i < count; i++) to[place[i]] = from[i];
     }
     /* Running sums: the CPU time of any range is one subtraction. */
     s.before = new Float64Array(count + 1);

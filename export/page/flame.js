@@ -224,7 +224,7 @@ class FlameView {
         const inlined = frame.inlined(choice.shape);
         const text = fitter.fit(frame.func < 0 ? this.rootName() : choice.name(frame.func), right - left - 10);
         if (!text) return;
-        context.fillStyle = found ? "#ffffff" : choice.palette.text;
+        context.fillStyle = found ? choice.palette.foundText : choice.palette.text;
         context.globalAlpha = above ? 0.7 : 1;
         if (inlined) context.font = "italic 12px " + FONT;
         context.fillText(text, left + 5, y + ROW / 2);

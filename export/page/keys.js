@@ -40,9 +40,15 @@ class Keys {
             i: () => choice.draw({ mode: choice.mode === "callees" ? "callers" : "callees" }), f: () => choice.draw({ upward: !choice.upward }),
             r: () => choice.draw({ collapse: !choice.collapse }),
         }[event.key] || (/^[1-4]$/.test(event.key) ? () => page.showView(VIEWS[event.key - 1][0]) : null);
-        if (!does) return;
-        event.preventDefault();
-        does();
+        if (does) {
+            event.preventDefault();
+            does();
+        } else if (event.key.length === 1 || event.key === "Backspace") this.toView(event);
+    }
+    /* Letters of the view in sight work wherever the focus is. */
+    toView(event) {
+        const view = this.page.views[this.choice.view];
+        if (view.surface && event.target !== view.surface.canvas && event.key !== " ") view.key(event);
     }
     escape(typing) {
         const { choice, page } = this, flame = page.views.flame;

@@ -5,7 +5,7 @@
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 function shownName(name) {
-    return name.replace(UNSEEN, (c) => "\\x" + c.codePointAt(0).toString(16).padStart(2, "0"));
+    return name.replace(UNSEEN, (c) => "\\u{" + c.codePointAt(0).toString(16) + "}");
 }
 
 /* At most `room` characters of a text, the middle left out. Both ends carry meaning: the namespace

@@ -199,8 +199,11 @@ class Brush {
         const { range, palette } = this.choice;
         if (!range) return;
         const from = Math.max(this.left, this.x(range[0])), to = Math.max(this.left, this.x(range[1]));
-        context.fillStyle = palette.brush;
-        context.fillRect(from, 0, Math.max(1, to - from), height);
+        context.fillStyle = palette.ground;
+        context.globalAlpha = 0.6;
+        context.fillRect(this.left, 0, from - this.left, height);
+        context.fillRect(to, 0, this.surface.parent.clientWidth - to, height);
+        context.globalAlpha = 1;
         context.fillStyle = palette.accent;
         if (from > this.left) context.fillRect(from - 0.5, 0, 1.5, height);
         context.fillRect(to - 0.5, 0, 1.5, height);

@@ -7,17 +7,17 @@ const PALETTES = {
     light: {
         modules: ["#f3b95f", "#8fbbe9", "#82d0bb", "#eba3ab", "#bdaee6", "#cfcd72", "#f09b70",
             "#a6dcee", "#dba8d2", "#b5c7a3"],
-        libc: "#b4bec8", plain: "#efc27e", pseudo: "#dcdcd8", text: "#1b2127", dim: 0.8,
+        libc: "#b4bec8", plain: "#f5c564", warm: "#ee9f7c", pseudo: "#dcdcd8", text: "#1b2127", dim: 0.8,
         ground: "#fdfdfc", panel: "#ffffff", line: "#e3e4e1", muted: "#656e77", accent: "#1f66b0",
-        found: "#d1279b", shade: "rgba(27,33,39,.07)", brush: "rgba(31,102,176,.14)", cpu: "#7d9cbd",
+        found: "#d1279b", foundText: "#ffffff", shade: "rgba(27,33,39,.07)", brush: "rgba(31,102,176,.14)", cpu: "#7d9cbd",
         span: "#e6e0f6", spanText: "#43357a", gap: "#f0f0ed",
     },
     dark: {
         modules: ["#8a6220", "#2e5f97", "#1f7262", "#93454f", "#5d4d99", "#6c6b20", "#96502a",
             "#28738f", "#7f4474", "#52693c"],
-        libc: "#4b5764", plain: "#80602c", pseudo: "#3b3f43", text: "#eef1f3", dim: 0.74,
+        libc: "#4b5764", plain: "#84651f", warm: "#8c4a33", pseudo: "#3b3f43", text: "#eef1f3", dim: 0.74,
         ground: "#14171a", panel: "#1b1f23", line: "#2d3339", muted: "#98a2ab", accent: "#7ab2ee",
-        found: "#f06ac4", shade: "rgba(255,255,255,.06)", brush: "rgba(122,178,238,.2)", cpu: "#56748f",
+        found: "#f06ac4", foundText: "#1d0716", shade: "rgba(255,255,255,.06)", brush: "rgba(122,178,238,.2)", cpu: "#56748f",
         span: "#3a3360", spanText: "#d6cdf7", gap: "#1f2327",
     },
 };
@@ -79,10 +79,10 @@ function functionColours(profile, theme) {
 
 function functionColour(fn, hash, slots, palette) {
     if (fn.flags & 1) return palette.pseudo;
-    let base = palette.plain;
+    let base = mix(palette.plain, palette.warm, (hash >>> 16 & 255) / 255);
     if (fn.module >= 0) base = moduleColour(slots[fn.module], palette);
     else if (fn.flags & 8) base = palette.modules[3];
-    const shift = ((hash >>> 4 & 255) / 255 - 0.5) * (fn.module >= 0 ? 0.22 : 0.4);
+    const shift = ((hash >>> 4 & 255) / 255 - 0.5) * 0.22;
     return mix(base, shift < 0 ? "#000000" : "#ffffff", Math.abs(shift) * (shift < 0 ? 0.6 : 1));
 }
 

@@ -16,7 +16,7 @@ function percentText(share) {
     if (!isFinite(percent)) return "–";
     if (percent === 0) return "0 %";
     if (percent < 0.01) return "<0.01 %";
-    return (percent >= 99.95 ? percent.toFixed(0) : percent >= 10 ? percent.toFixed(1) :
+    return (percent >= 99.95 ? percent.toFixed(0) : percent >= 9.995 ? percent.toFixed(1) :
             percent.toFixed(2)) + "\u2009%";
 }
 

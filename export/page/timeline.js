@@ -17,7 +17,7 @@ class Timeline {
         this.surface = new Surface(this.pane, (c, w, h) => this.draw(c, w, h),
             "Timeline of calls. A and D pan, W and S zoom, up and down choose a thread, Enter opens it.");
         this.scroller.addEventListener("scroll", () => this.surface.dirty());
-        this.window = [0, choice.profile.duration || 1];
+        this.window = this.sampledTime();
         this.brush = new Brush(choice, this.surface, () => this.window, LABEL_WIDTH);
         this.brush.movable = false;
         this.brush.clears = false;
@@ -39,6 +39,18 @@ class Timeline {
             this.toRange = button("Zoom to range", "Fill the view with the chosen range (z)", () => this.zoomToRange()),
             button("Open all", "Show every lane in full height with names", () => this.openAll(true)),
             button("Close all", "Show every lane small", () => this.openAll(false)), this.note));
+    }
+    /* Where the samples are: what is shown at first. */
+    sampledTime() {
+        const { profile } = this.choice, { time, start } = profile.samples;
+        let low = Infinity, high = 0;
+        for (let t = 0; t < profile.threads.length; t++) {
+            if (start[t] === start[t + 1]) continue;
+            low = Math.min(low, time[start[t]]);
+            high = Math.max(high, time[start[t + 1] - 1]);
+        }
+        const room = (high - low) * 0.01 + (profile.period || 1);
+        return low > high ? [0, profile.duration || 1] : [Math.max(0, low - room), high + room];
     }
     prepare() {
         if (this.painter) return;
@@ -172,7 +184,7 @@ class Timeline {
             const text = fitter.fit(choice.name(bar.func), x1 - x0 - 8);
             if (!text) continue;
             const found = choice.matches ? choice.matches[bar.func] : choice.selected >= 0 && choice.profile.nameOf[bar.func] === choice.selected;
-            context.fillStyle = strong && found ? (choice.theme === "dark" ? "#10151a" : "#ffffff") : choice.palette.text;
+            context.fillStyle = strong && found ? (choice.matches ? choice.palette.foundText : choice.palette.ground) : choice.palette.text;
             context.fillText(text, x0 + 4, y + lane.row / 2);
         }
     }

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Flame graph of lapse's own page: figures, zoom, history, search, direction, recursion, keyboard. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { folded, html, lapse, open, recording, sumsOfFolded, sumsOfPage } from "./page_browser.mjs";
+
+const made = recording("flame", { threads: 3, samples: 4000, stacks: 300, spans: 1, labels: 1, cut: 1 });
+const flame = (page, ask) => page.evaluate(`(() => { const view = lapsePage.views.flame, choice = lapsePage.choice; return ${ask}; })()`);
+/* Middle of the box of a function in the first place where it is drawn. */
+const place = async (page, name) => {
+    const at = await flame(page, `(() => { for (const [depth, row] of view.rows.entries()) for (const box of row || [])
+        if (box.frame && choice.name(box.frame.func) === ${JSON.stringify(name)}) { const pane = view.pane.getBoundingClientRect();
+        return [pane.x + (Math.max(0, box.x0) + Math.min(pane.width, box.x1)) / 2, pane.y + view.top(depth) + 8]; } })()`);
+    assert.ok(at, name + " is drawn");
+    return at;
+};
+const settle = (page) => page.waitForTimeout(350);
+
+test("sums equal the folded text's", async () => {
+    const page = await open(html(made)), mine = await sumsOfPage(page), truth = sumsOfFolded(lapse("export", "--to=folded", "--unit=ns", made));
+    assert.equal(mine.whole, truth.whole);
+    assert.equal(mine.rows.length, truth.sums.size);
+    for (const [name, self, total] of mine.rows) assert.deepEqual({ self, total }, truth.sums.get(name), name);
+    assert.deepEqual(page.problems, []);
+    await page.close();
+});
+
+test("the page without its data is small", async () => {
+    const text = readFileSync(html(made), "utf8"), data = /<script type="application\/octet-stream" id="data">([^<]*)<\/script>/.exec(text)[1];
+    assert.ok(data.length > 1000);
+    assert.ok(text.length - data.length < 150 * 1024, `${text.length - data.length} bytes`);
+});
+
+const SMALL = "main;a;b 40\nmain;a;c 20\nmain;d;d;d;e 30\nmain;f 10\n";
+
+test("click zooms, history goes back and forth, Escape shows all", async () => {
+    const page = await open(html(folded("zoom", SMALL)));
+    await page.mouse.click(...await place(page, "a"));
+    await settle(page);
+    assert.deepEqual(await flame(page, "view.window"), [0, 60]);
+    await page.mouse.click(...await place(page, "c"));
+    await settle(page);
+    assert.deepEqual(await flame(page, "view.window"), [40, 60]);
+    await page.keyboard.press("Backspace");
+    await settle(page);
+    assert.deepEqual(await flame(page, "view.window"), [0, 60]);
+    await page.click("text=→");
+    await settle(page);
+    assert.deepEqual(await flame(page, "view.window"), [40, 60]);
+    await page.keyboard.press("Escape"); /* the selection */
+    await page.keyboard.press("Escape"); /* the zoom */
+    await settle(page);
+    assert.deepEqual(await flame(page, "view.window"), [0, 100]);
+    assert.deepEqual(page.problems, []);
+    await page.close();
+});
+
+test("search counts each sample once and dims the rest", async () => {
+    const page = await open(html(folded("search", SMALL)));
+    await page.keyboard.press("/");
+    await page.keyboard.type("^(d|e|b)$");
+    await page.waitForFunction(() => document.getElementById("match").textContent.includes("70"));
+    assert.match(await page.textContent("#match"), /^matched 70\.0\s%/);
+    await page.fill("#search", "(");
+    await page.waitForFunction(() => document.getElementById("match").classList.contains("wrong"));
+    await page.keyboard.press("Escape");
+    assert.equal(await page.inputValue("#search"), "");
+    assert.deepEqual(page.problems, []);
+    await page.close();
+});
+
+test("callers, focus and folded recursion", async () => {
+    const page = await open(html(folded("turn", SMALL)));
+    const tree = `(() => { const walk = (frame) => [choice.name(frame.func), frame.total, ...frame.children(choice.weights).map(walk)]; return walk(view.root); })()`;
+    await page.keyboard.press("r");
+    assert.deepEqual(await flame(page, tree), ["all", 100, ["main", 100, ["a", 60, ["b", 40], ["c", 20]], ["d", 30, ["e", 30]], ["f", 10]]]);
+    await page.keyboard.press("r");
+    await page.keyboard.press("i");
+    assert.deepEqual(await flame(page, tree), ["all", 100, ["b", 40, ["a", 40, ["main", 40]]], ["e", 30, ["d", 30, ["d", 30, ["d", 30, ["main", 30]]]]],
+        ["c", 20, ["a", 20, ["main", 20]]], ["f", 10, ["main", 10]]]);
+    await flame(page, `choice.draw({ focus: choice.profile.functions.findIndex((f) => f.name === "d") })`);
+    assert.deepEqual(await flame(page, tree), ["d", 30, ["main", 30]]);
+    await page.keyboard.press("i");
+    assert.deepEqual(await flame(page, tree), ["d", 30, ["d", 30, ["d", 30, ["e", 30]]]]);
+    assert.deepEqual(page.problems, []);
+    await page.close();
+});
+
+test("keyboard walks the boxes and is heard", async () => {
+    const page = await open(html(folded("keys", SMALL)));
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await page.keyboard.press(key);
+    assert.match(await page.textContent("#live"), /^d, depth 2, total 30\.0/);
+    await page.keyboard.press("Enter");
+    await settle(page);
+    assert.deepEqual(await flame(page, "view.window"), [60, 90]);
+    assert.equal(await page.textContent(".details h2"), "d");
+    await page.keyboard.press("f");
+    assert.equal(await flame(page, "view.upward"), true);
+    await page.keyboard.press("?");
+    assert.ok(await page.isVisible("dialog.keys"));
+    await page.keyboard.press("Escape");
+    assert.ok(!await page.isVisible("dialog.keys"));
+    await page.keyboard.press("t");
+    assert.equal(await page.getAttribute("html", "data-theme"), "dark");
+    for (const [key, view] of [["2", null], ["3", "table"], ["4", "summary"], ["1", "flame"]]) {
+        await page.keyboard.press(key);
+        if (view) assert.ok(await page.isVisible("#view-" + view), view);
+    }
+    assert.deepEqual(page.problems, []);
+    await page.close();
+});
+
+test("hovering tells self, total and share", async () => {
+    const page = await open(html(folded("tip", SMALL)));
+    await page.mouse.move(...await place(page, "a"));
+    await page.waitForSelector(".tip:not([hidden])");
+    assert.match(await page.textContent(".tip"), /^aTotal60\s+·\s+60\.0\s%.*Self0/);
+    await page.close();
+});
