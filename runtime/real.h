@@ -80,7 +80,6 @@ struct sembuf;
     F(int, unshare, (int)) \
     F(int, setns, (int, int)) \
     F(int, prctl, (int, ...)) \
-    F(long, syscall, (long, ...)) \
     /* sleeping */ \
     F(int, nanosleep, (const struct timespec *, struct timespec *)) \
     F(int, clock_nanosleep, (clockid_t, int, const struct timespec *, struct timespec *)) \
