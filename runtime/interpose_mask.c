@@ -286,23 +286,26 @@ void lapse_block_begin(struct lapse_block *block)
     block->blocked = !kernel_block(lapse_taken_signal(), true);
 }
 
+/* With W set, K comes from a signal that had to be kept (lapse_mask_defers), and has done its duty:
+ * another one that is still pending comes now and is kept in turn. Were K to stay, the ticks that
+ * pile up behind it would swallow the host's next signal, since the kernel keeps one of a kind. */
 void lapse_block_end(const struct lapse_block *block)
 {
-    if (block->blocked)
+    if (block->blocked || lapse_mask_wished())
         kernel_block(lapse_taken_signal(), false);
 }
 
 void lapse_wait_mask_begin(struct lapse_wait_mask *wait, const sigset_t **mask)
 {
     int number = lapse_taken_signal();
-    wait->was_wished = wait->blocked = false;
+    wait->was_wished = false;
     if (!number || !*mask)
         return;
     bool names = sigismember(*mask, number) == 1;
     if (!names && lapse_mask_wished() && !lapse_taken.respect_mask && lapse_taken_is_mine()) {
         /* The wait lets the signal in. K first, so that one which comes before the wait begins is
          * pending and ends it, and is not handled too early. */
-        wait->blocked = !kernel_block(number, true);
+        kernel_block(number, true);
         wait->was_wished = true;
         lapse_mask_wish(false);
     }
@@ -320,6 +323,5 @@ void lapse_wait_mask_end(const struct lapse_wait_mask *wait)
     if (!wait->was_wished)
         return;
     lapse_mask_wish(true);
-    if (wait->blocked)
-        kernel_block(lapse_taken_signal(), false);
+    kernel_block(lapse_taken_signal(), false); /* as in lapse_block_end */
 }

@@ -87,7 +87,7 @@ void lapse_block_end(const struct lapse_block *block);
  * may be replaced by one in `room`. */
 struct lapse_wait_mask {
     sigset_t room;
-    bool was_wished, blocked;
+    bool was_wished;
 };
 void lapse_wait_mask_begin(struct lapse_wait_mask *wait, const sigset_t **mask);
 void lapse_wait_mask_end(const struct lapse_wait_mask *wait);
