@@ -7,6 +7,7 @@
  * Called by `lapse export --to=chrome`. Offline only. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "calls.h"
 #include "captions.h"
@@ -20,6 +21,8 @@ struct chrome {
     struct lapse_output places; /* `"pid":1,"tid":2,"ts":` of each thread */
     size_t *place_offsets;
     uint64_t zero_ns;
+    struct lapse_call_edge *batch; /* edges of one thread at one time: ends, then starts */
+    uint32_t batch_count, batch_capacity;
 };
 
 static void put(struct chrome *chrome, const char *text)
@@ -80,17 +83,53 @@ static void put_names(struct chrome *chrome)
                      chrome->ids.threads[i], lapse_caption_thread(profile, i));
 }
 
-static int put_edge(void *context, const struct lapse_call_edge *edge)
+static void put_edge(struct chrome *chrome, const struct lapse_call_edge *edge, uint64_t time_ns)
 {
-    struct chrome *chrome = context;
     put(chrome, edge->start ? ",\n{\"ph\":\"B\"," : ",\n{\"ph\":\"E\",");
     put_place(chrome, edge->thread);
-    put_time(chrome, edge->time_ns);
-    if (edge->start) {
-        put(chrome, ",\"name\":");
-        lapse_json_name(&chrome->output, &chrome->names, edge->function);
+    put_time(chrome, time_ns);
+    put(chrome, ",\"name\":"); /* ends too: speedscope matches them by name */
+    lapse_json_name(&chrome->output, &chrome->names, edge->function);
+    put(chrome, edge->inferred ? ",\"cat\":\"inferred\"}" : ",\"cat\":\"call\"}");
+}
+
+static bool same_name(const struct chrome *chrome, uint32_t a, uint32_t b)
+{
+    const struct lapse_profile_function *functions = chrome->profile->functions;
+    return a == b || !strcmp(functions[a].name, functions[b].name);
+}
+
+/* A start and an end of one name at one time are a call of no length to speedscope, whatever their
+ * order. Where a function ends and is called again, the ends are put a nanosecond earlier: that is
+ * as true, they lie somewhere between the samples. */
+static void flush_batch(struct chrome *chrome)
+{
+    uint32_t ends = 0, earlier = 0;
+    while (ends < chrome->batch_count && !chrome->batch[ends].start)
+        ends++;
+    for (uint32_t i = 0; i < ends && ends < chrome->batch_count && !earlier; i++)
+        earlier = same_name(chrome, chrome->batch[i].function, chrome->batch[ends].function);
+    for (uint32_t i = 0; i < chrome->batch_count; i++)
+        put_edge(chrome, &chrome->batch[i],
+                 chrome->batch[i].time_ns - (i < ends && chrome->batch[i].time_ns ? earlier : 0));
+    chrome->batch_count = 0;
+}
+
+static int take_edge(void *context, const struct lapse_call_edge *edge)
+{
+    struct chrome *chrome = context;
+    if (chrome->batch_count && (chrome->batch[0].thread != edge->thread ||
+                                chrome->batch[0].time_ns != edge->time_ns))
+        flush_batch(chrome);
+    if (chrome->batch_count == chrome->batch_capacity) {
+        uint32_t capacity = chrome->batch_capacity ? chrome->batch_capacity * 2 : 64;
+        struct lapse_call_edge *batch = realloc(chrome->batch, capacity * sizeof *batch);
+        if (!batch)
+            return -ENOMEM;
+        chrome->batch = batch;
+        chrome->batch_capacity = capacity;
     }
-    put(chrome, edge->inferred ? ",\"cat\":\"inferred\"}" : edge->start ? ",\"cat\":\"call\"}" : "}");
+    chrome->batch[chrome->batch_count++] = *edge;
     return chrome->output.error;
 }
 
@@ -135,9 +174,10 @@ static int write_all(struct chrome *chrome, struct lapse_profile *profile,
     put(chrome, "}}");
     put_names(chrome);
     struct lapse_calls_options calls = {
-        .edge = put_edge, .context = chrome, .export_options = options,
+        .edge = take_edge, .context = chrome, .export_options = options,
     };
     int error = lapse_calls(profile, &calls);
+    flush_batch(chrome);
     for (uint32_t i = 0; i < profile->span_count && !error; i++) {
         put_span_edge(chrome, &profile->spans[i], i, 'b');
         put_span_edge(chrome, &profile->spans[i], i, 'e');
@@ -171,5 +211,6 @@ int lapse_write_chrome(struct lapse_profile *profile, FILE *to,
     lapse_output_fini(&chrome.places);
     lapse_output_fini(&chrome.output);
     free(chrome.place_offsets);
+    free(chrome.batch);
     return result;
 }

@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "call_tree.h"
+#include "heap.h"
 #include "intern.h"
 #include "wire.h"
 
@@ -19,10 +20,11 @@
 #define EXPAND_MAX 20000000u        /* counts above: one sample a stack */
 #define NAME_MAX_BYTES 65536u
 #define INPUT_MAX (1ull << 31)
+#define CHUNK_TAIL 32u              /* kept free for what every chunk ends with */
 
 enum chunk_field {
     HEADER = 1, MODULES = 2, THREADS = 3, NODES = 4, SAMPLES = 5, SYMBOLS = 7, ADDRESSES = 8,
-    LABEL_SETS = 9, COUNTERS = 11, END = 12, NOTES = 13,
+    LABEL_SETS = 9, COUNTERS = 11, END = 12, NOTES = 13, FIRST_NODE = 14, SESSION = 15,
 };
 
 struct function { const char *name, *system_name, *file; uint32_t line; uint64_t address; };
@@ -45,6 +47,8 @@ struct lapse_importer {
     struct lapse_strings label_texts;
     struct lapse_call_tree *tree;
     uint32_t node_count; /* written */
+    uint32_t first_node; /* of the open chunk, 0 none yet */
+    uint64_t session;    /* what every chunk repeats of the session's id */
     struct pending *pending;
     uint32_t pending_count;
     struct cell *cell_sums;
@@ -64,6 +68,11 @@ static void flush_chunk(struct lapse_importer *importer)
         fail(importer, -EMSGSIZE);
     if (!wire->size || importer->error)
         return;
+    wire->capacity += CHUNK_TAIL;
+    lapse_wire_uint(wire, FIRST_NODE, importer->first_node);
+    lapse_wire_fixed64(wire, SESSION, importer->session);
+    wire->capacity -= CHUNK_TAIL;
+    importer->first_node = 0;
     lapse_chunk_head(head, wire->bytes, (uint32_t)wire->size);
     if (fwrite(head, 1, sizeof head, importer->to) != sizeof head ||
         fwrite(wire->bytes, 1, wire->size, importer->to) != wire->size)
@@ -91,12 +100,12 @@ int lapse_importer_create(struct lapse_importer **out, FILE *to)
     if (!importer)
         return -ENOMEM;
     importer->to = to;
-    importer->wire.capacity = LAPSE_CHUNK_MAX;
+    importer->wire.capacity = LAPSE_CHUNK_MAX - CHUNK_TAIL;
     importer->wire.bytes = malloc(LAPSE_CHUNK_MAX);
     importer->pending = malloc(BATCH * sizeof *importer->pending);
     int error = importer->wire.bytes && importer->pending ? 0 : -ENOMEM;
     if (!error)
-        error = lapse_call_tree_create(&importer->tree, NULL);
+        error = lapse_call_tree_create(&importer->tree, &lapse_heap);
     if (error) {
         lapse_importer_destroy(importer);
         return error;
@@ -133,6 +142,7 @@ void lapse_importer_head(struct lapse_importer *importer, const struct lapse_imp
 {
     uint64_t id[2] = { lapse_hash(0, head->identity), lapse_hash(1, head->identity) };
     importer->head = *head;
+    importer->session = id[0];
     if (!importer->head.period_ns)
         importer->head.period_ns = 1;
     make_room(importer, 4 * NAME_MAX_BYTES);
@@ -408,6 +418,8 @@ static uint32_t stack_node(struct lapse_importer *importer, const struct lapse_i
             continue;
         importer->node_count = node;
         make_room(importer, 64);
+        if (!importer->first_node)
+            importer->first_node = node;
         size_t mark = lapse_wire_begin(&importer->wire, NODES);
         lapse_wire_uint(&importer->wire, 1, parent);
         lapse_wire_uint(&importer->wire, 2, site);
@@ -490,7 +502,7 @@ static void flush_samples(struct lapse_importer *importer)
     importer->samples += count;
     importer->pending_count = 0;
 }
-_Static_assert(42 * BATCH + 256 <= LAPSE_CHUNK_MAX, "a batch of one thread fits into a chunk");
+_Static_assert(42 * BATCH + 256 <= LAPSE_CHUNK_MAX - CHUNK_TAIL, "a batch of one thread fits into a chunk");
 
 static void add_pending(struct lapse_importer *importer, const struct pending *sample)
 {
