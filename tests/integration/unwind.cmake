@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The walker against libunwind's own unw_step.
+# The walker against libunwind's own unw_step: every address of some libraries on a made-up stack,
+# and running programs at random moments.
 if(TARGET lapse_unwind)
     pkg_check_modules(LIBUNWIND REQUIRED IMPORTED_TARGET libunwind)
     add_executable(unwind_sweep unwind_sweep.c)
@@ -7,4 +8,30 @@ if(TARGET lapse_unwind)
     add_test(NAME integration.unwind_sweep
         COMMAND unwind_sweep libc.so.6 libstdc++.so.6 libcrypto.so.3 libsqlite3.so.0 libpython3.11.so.1.0)
     set_tests_properties(integration.unwind_sweep PROPERTIES LABELS integration TIMEOUT 300 SKIP_RETURN_CODE 77)
+
+    add_library(unwind_probe SHARED unwind_probe.c)
+    target_link_libraries(unwind_probe PRIVATE lapse_unwind iberty PkgConfig::LIBUNWIND Threads::Threads
+        ${CMAKE_DL_LIBS})
+    target_link_options(unwind_probe PRIVATE -Wl,-z,now)
+
+    # Percentages that must agree and that must reach the root.
+    function(compare_unwinding name agree root)
+        add_test(NAME integration.unwind_${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/unwind_compare.sh
+            $<TARGET_FILE:unwind_probe> ${agree} ${root} ${ARGN})
+        set_tests_properties(integration.unwind_${name} PROPERTIES LABELS integration TIMEOUT 120
+            SKIP_RETURN_CODE 77)
+    endfunction()
+
+    foreach(variant "o0;-O0" "o2;-O2" "o3;-O3" "o2_omit;-O2;-fomit-frame-pointer" "o2_keep;-O2;-fno-omit-frame-pointer"
+            "o3_avx2;-O3;-mavx2;-mstackrealign" "o2_cet;-O2;-fcf-protection")
+        list(POP_FRONT variant name)
+        add_executable(unwind_program_${name} unwind_program.cc)
+        target_compile_options(unwind_program_${name} PRIVATE ${variant} -w)
+        compare_unwinding(${name} 99.9 99 $<TARGET_FILE:unwind_program_${name}> 1500)
+    endforeach()
+    compare_unwinding(python3 99.9 99 python3 -c
+        "import json,re\nfor n in range(40):\n  d={str(i):[i]*9 for i in range(3000)}; s=json.dumps(d); json.loads(s); re.findall('[0-9]+1',s); sorted(d,reverse=True)")
+    compare_unwinding(sqlite3 99.9 99 sqlite3 :memory:
+        "with recursive t(i) as (select 1 union all select i+1 from t where i<700) select count(*), sum(a.i*b.i%7) from t a, t b where (a.i*b.i)%13<5")
+    compare_unwinding(openssl 99 90 openssl speed -seconds 1 -bytes 1024 sha256 aes-128-cbc ecdsap256 rsa2048)
 endif()
