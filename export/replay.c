@@ -5,11 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "call_tree.h"
-#include "folded_set.h"
 #include "heap.h"
-#include "index.h"
 #include "text.h"
 
 enum { SHOWN_NAME = 200 };
@@ -252,49 +250,9 @@ struct lapse_replay_repairs lapse_replay_repairs(const struct lapse_replay *repl
     return replay->repairs;
 }
 
-/* The stack of a node as text, built from the innermost frame backwards at the end of `line`. */
-static char *stack_text(const struct lapse_replay *replay, uint32_t node, struct lapse_output *line,
-                        size_t *size)
+struct lapse_replay_stacks lapse_replay_stacks(const struct lapse_replay *replay)
 {
-    const struct lapse_call_node *nodes = nodes_of(replay);
-    size_t needed = 0;
-    for (uint32_t at = node; at; at = nodes[at].parent)
-        needed += 4ull * replay->names.sizes[nodes[at].function - 1] + 1;
-    line->size = 0;
-    char *to = lapse_output_room(line, needed), *end = to + needed;
-    for (uint32_t at = node; to && at; at = nodes[at].parent) {
-        uint32_t name = (uint32_t)nodes[at].function - 1;
-        size_t room = 4ull * replay->names.sizes[name];
-        char *first = end - room - 1;
-        size_t length = lapse_escaped_name(first, room, replay->names.texts[name]);
-        end -= length;
-        memmove(end, first, length);
-        if (nodes[at].parent)
-            *--end = ';';
-    }
-    *size = to ? (size_t)(to + needed - end) : 0;
-    return to ? end : NULL;
-}
-
-int lapse_replay_write(const struct lapse_replay *replay, struct lapse_output *output)
-{
-    struct lapse_folded_set set = { 0 };
-    struct lapse_output line;
-    uint32_t count;
-    int error = lapse_output_init(&line, NULL);
-    lapse_call_tree_nodes(replay->tree, &count);
-    for (uint32_t node = 1; !error && node < count; node++) {
-        size_t size;
-        char *text;
-        if (!replay->values[node])
-            continue;
-        text = stack_text(replay, node, &line, &size);
-        error = text ? lapse_folded_set_add(&set, text, size, replay->values[node]) : -ENOMEM;
-    }
-    lapse_folded_set_sort(&set);
-    if (!error)
-        lapse_folded_set_write(&set, output);
-    lapse_folded_set_free(&set);
-    lapse_output_fini(&line);
-    return error;
+    struct lapse_replay_stacks stacks = { .values = replay->values, .names = &replay->names };
+    stacks.nodes = lapse_call_tree_nodes(replay->tree, &stacks.count);
+    return stacks;
 }

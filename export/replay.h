@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "call_tree.h"
+#include "index.h"
 #include "output.h"
 
 struct lapse_replay_repairs {
@@ -34,6 +36,16 @@ int lapse_replay_finish(struct lapse_replay *replay);
 
 const char *lapse_replay_cause(const struct lapse_replay *replay);
 struct lapse_replay_repairs lapse_replay_repairs(const struct lapse_replay *replay);
+
+/* What replay_write.c reads: the tree (function: number of the name + 1), and by node the time in
+ * which exactly this stack was live. */
+struct lapse_replay_stacks {
+    const struct lapse_call_node *nodes;
+    uint32_t count;
+    const uint64_t *values;
+    const struct lapse_strings *names;
+};
+struct lapse_replay_stacks lapse_replay_stacks(const struct lapse_replay *replay);
 
 /* Folded lines with a value, sorted by the bytes of the stack. Names are escaped as in event text
  * (`\;`), which lapse reads back. Returns 0 or a negative errno. */
