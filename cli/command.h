@@ -13,10 +13,12 @@
 
 enum { LAPSE_STATUS_BAD = 2 };
 
+int lapse_command_diff(int argc, char **argv);
 int lapse_command_events(int argc, char **argv);
 int lapse_command_fold(int argc, char **argv);
 int lapse_command_import(int argc, char **argv);
 int lapse_command_merge(int argc, char **argv);
+int lapse_command_power(int argc, char **argv);
 int lapse_command_view(int argc, char **argv);
 
 /* Say `lapse NAME: ...` on standard error. Returns LAPSE_STATUS_BAD. */

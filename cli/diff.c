@@ -12,7 +12,7 @@
 #include "comparison_report.h"
 
 enum { MAX_INPUTS = 256, MAX_GATES = 64 };
-enum exit_status { NO_REGRESSION = 0, REGRESSION = 1, FAILED = 2, NOT_ENOUGH = 3 };
+enum exit_status { NO_REGRESSION = 0, REGRESSION = 1, FAILED = LAPSE_STATUS_BAD, NOT_ENOUGH = 3 };
 
 static const char help[] =
     "Usage: lapse diff [options] BASE NEW\n"
@@ -50,20 +50,6 @@ struct options {
     struct lapse_comparison_report report;
 };
 
-static int complain(const char *text)
-{
-    fprintf(stderr, "lapse diff: %s\n", text);
-    return FAILED;
-}
-
-static bool parse_number(const char *text, unsigned long long least, unsigned long long most, unsigned long long *value)
-{
-    char *end;
-    errno = 0;
-    *value = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && !*end && !errno && *value >= least && *value <= most;
-}
-
 enum { OPTION_BASE = 256, OPTION_NEW, OPTION_GATE, OPTION_STRICT, OPTION_FORMAT, OPTION_GITHUB, OPTION_JUNIT, OPTION_PATHS,
        OPTION_ALL, OPTION_LIMIT, OPTION_MIN_SAMPLES, OPTION_BLOCKS };
 
@@ -87,12 +73,12 @@ static bool add_input(const char **inputs, uint32_t *count, const char *path)
 
 static int parse_number_option(struct options *o, int option)
 {
-    unsigned long long value;
-    char text[160];
-    if (!parse_number(optarg, option == OPTION_BLOCKS ? 2 : 0, 1000000, &value)) {
-        snprintf(text, sizeof text, "'%.60s' is not a number that this option takes (see --help)", optarg);
-        return complain(text);
-    }
+    const char *name = option == OPTION_LIMIT ? "limit" : option == OPTION_BLOCKS ? "blocks" : "min-samples";
+    uint64_t value;
+    if (!lapse_option_number("diff", name, optarg, &value))
+        return FAILED;
+    if (value > 1000000 || (option == OPTION_BLOCKS && value < 2))
+        return lapse_complain("diff", "--%s: %s is out of range", name, optarg);
     if (option == OPTION_LIMIT)
         o->report.limit = (uint32_t)value;
     else if (option == OPTION_MIN_SAMPLES)
@@ -107,13 +93,13 @@ static int parse_option(struct options *o, int option)
 {
     char error[256];
     switch (option) {
-    case OPTION_BASE: return add_input(o->base, &o->base_count, optarg) ? 0 : complain("too many files");
-    case OPTION_NEW: return add_input(o->new, &o->new_count, optarg) ? 0 : complain("too many files");
+    case OPTION_BASE: return add_input(o->base, &o->base_count, optarg) ? 0 : lapse_complain("diff", "too many files");
+    case OPTION_NEW: return add_input(o->new, &o->new_count, optarg) ? 0 : lapse_complain("diff", "too many files");
     case OPTION_GATE:
         if (o->gate_count == MAX_GATES)
-            return complain("too many gates");
+            return lapse_complain("diff", "too many gates");
         if (lapse_gate_parse(&o->gates[o->gate_count], optarg, error, sizeof error))
-            return complain(error);
+            return lapse_complain("diff", "%s", error);
         o->gate_count++;
         return 0;
     case OPTION_STRICT: o->strict = true; return 0;
@@ -158,8 +144,7 @@ static int write_to(const char *path, write_report *write, const struct lapse_co
     if (result == -EPIPE)
         return NO_REGRESSION; /* the reader has seen enough */
     if (result) {
-        fprintf(stderr, "lapse diff: %s: %s\n", path ? path : "standard output", strerror(-result));
-        return FAILED;
+        return lapse_complain("diff", "%s: %s", path ? path : "standard output", strerror(-result));
     }
     return 0;
 }
@@ -171,7 +156,7 @@ static bool open_inputs(const char **paths, uint32_t count, uint32_t variant, st
     for (uint32_t i = 0; i < count; i++) {
         inputs[i].variant = variant;
         if (lapse_profile_open(&inputs[i].profile, &paths[i], 1, &options, error, sizeof error)) {
-            complain(error);
+            lapse_complain("diff", "%s", error);
             return false;
         }
     }
@@ -191,11 +176,11 @@ static int verdict(const struct options *o, const struct lapse_gate_findings *fi
     if (!o->strict || !o->gate_count || (findings->count && findings->worst == LAPSE_GATE_CLEAR))
         return NO_REGRESSION;
     if (!findings->count)
-        complain("not enough samples to tell: nothing that the gates name was sampled");
+        lapse_complain("diff", "not enough samples to tell: nothing that the gates name was sampled");
     else if (findings->runs_needed && findings->runs_needed != UINT32_MAX)
-        fprintf(stderr, "lapse diff: not enough samples to tell; %u runs a side would do\n", findings->runs_needed);
+        lapse_complain("diff", "not enough samples to tell; %u runs a side would do", findings->runs_needed);
     else
-        complain("not enough samples to tell; repeated runs would (lapse record --repeat)");
+        lapse_complain("diff", "not enough samples to tell; repeated runs would (lapse record --repeat)");
     return NOT_ENOUGH;
 }
 
@@ -203,7 +188,7 @@ static int report(struct options *o, struct lapse_comparison *comparison)
 {
     struct lapse_gate_findings findings;
     if (lapse_gates_check(&findings, comparison, o->gates, o->gate_count))
-        return complain("not enough memory");
+        return lapse_complain("diff", "not enough memory");
     o->report.comparison = comparison;
     o->report.findings = &findings;
     o->report.gate_count = o->gate_count;
@@ -232,7 +217,7 @@ static int run(struct options *o)
     if (open_inputs(o->base, base_count, variants ? 0 : LAPSE_ANY_VARIANT, base) &&
         open_inputs(variants ? o->base : o->new, new_count, variants ? 1 : LAPSE_ANY_VARIANT, new)) {
         if (lapse_comparison_create(&comparison, base, base_count, new, new_count, &o->comparison, error, sizeof error))
-            complain(error);
+            lapse_complain("diff", "%s", error);
         else
             status = report(o, comparison);
     }
@@ -253,9 +238,9 @@ int lapse_command_diff(int argc, char **argv)
     if (!status && optind < argc && !o.new_count)
         add_input(o.new, &o.new_count, argv[optind++]);
     if (!status && (optind < argc || !o.base_count))
-        status = complain("two recordings are wanted: BASE NEW (see --help)");
+        status = lapse_complain("diff", "two recordings are wanted: BASE NEW (see --help)");
     if (!status && !find_format(o.format))
-        status = complain("--format is text, tsv, json or markdown");
+        status = lapse_complain("diff", "--format is text, tsv, json or markdown");
     if (!status)
         status = run(&o);
     for (uint32_t i = 0; i < o.gate_count; i++)

@@ -10,10 +10,12 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *help;
 } commands[] = {
+    { "diff", lapse_command_diff, "did the program get slower? with intervals, p-values and gates" },
     { "events", lapse_command_events, "start and end events of calls, from samples" },
     { "fold", lapse_command_fold, "folded stacks with their time, from events" },
     { "import", lapse_command_import, "other profilers' files become a recording" },
     { "merge", lapse_command_merge, "sum folded stacks of many files" },
+    { "power", lapse_command_power, "how many runs are needed to see a change" },
     { "view", lapse_command_view, "a recording in the browser" },
 };
 

@@ -7,8 +7,9 @@
 
 #include "command.h"
 #include "comparison_report.h"
+#include "text.h"
 
-enum { MAX_GATES = 64, FAILED = 2 };
+enum { MAX_GATES = 64 };
 
 static const char help[] =
     "Usage: lapse power [options] --gate WHAT:>LIMIT FILE\n"
@@ -21,12 +22,6 @@ static const char help[] =
     "  -h, --help          this text\n"
     "\n"
     "Exit status: 0, or 2 on wrong usage, unreadable input or a gate that fits nothing.\n";
-
-static int complain(const char *text)
-{
-    fprintf(stderr, "lapse power: %s\n", text);
-    return FAILED;
-}
 
 static void print_need(const struct lapse_gate *gate, const struct lapse_change *change, uint32_t runs, double power)
 {
@@ -53,17 +48,17 @@ static int print_needs(struct lapse_profile *profile, const struct lapse_gate *g
     char error[256] = "";
     /* Held against itself: only the one side's estimates are used. */
     if (lapse_comparison_create(&comparison, &side, 1, &side, 1, NULL, error, sizeof error))
-        return complain(error);
+        return lapse_complain("power", "%s", error);
     int status = 0;
     if (comparison->base_runs < 2)
-        status = complain("one run shows no run-to-run noise; record more (lapse record --repeat 5)");
+        status = lapse_complain("power", "one run shows no run-to-run noise; record more (lapse record --repeat 5)");
     else if (lapse_gates_check(&findings, comparison, gates, gate_count))
-        status = complain("not enough memory");
+        status = lapse_complain("power", "not enough memory");
     else {
         for (uint32_t i = 0; i < findings.count; i++)
             print_need(findings.findings[i].gate, findings.findings[i].change, comparison->base_runs, power);
         if (!findings.count)
-            status = complain("the gates name nothing that was sampled");
+            status = lapse_complain("power", "the gates name nothing that was sampled");
         lapse_gate_findings_fini(&findings);
     }
     lapse_comparison_destroy(comparison);
@@ -86,25 +81,25 @@ int lapse_command_power(int argc, char **argv)
     while (!status && (option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         if (option == 'g') {
             if (gate_count == MAX_GATES)
-                status = complain("too many gates");
+                status = lapse_complain("power", "too many gates");
             else if (lapse_gate_parse(&gates[gate_count], optarg, error, sizeof error))
-                status = complain(error);
+                status = lapse_complain("power", "%s", error);
             else
                 gate_count++;
         } else if (option == 'p') {
             power = strtod(optarg, &end);
             if (*end || !(power >= 0.5 && power <= 0.99))
-                status = complain("--power is a number from 0.5 to 0.99");
+                status = lapse_complain("power", "--power is a number from 0.5 to 0.99");
         } else if (option == 'h') {
             fputs(help, stdout);
             return 0;
         } else
-            status = FAILED;
+            status = LAPSE_STATUS_BAD;
     }
     if (!status && (optind != argc - 1 || !gate_count))
-        status = complain("one recording and at least one --gate are wanted (see --help)");
+        status = lapse_complain("power", "one recording and at least one --gate are wanted (see --help)");
     if (!status && lapse_profile_open(&profile, (const char *const *)&argv[optind], 1, &profile_options, error, sizeof error))
-        status = complain(error);
+        status = lapse_complain("power", "%s", error);
     else if (!status) {
         status = print_needs(profile, gates, gate_count, power);
         lapse_profile_close(profile);
