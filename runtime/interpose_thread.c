@@ -41,9 +41,8 @@ static create_function *find_create(void)
 static void at_thread_end(void *slot)
 {
     struct lapse_slot *own = slot;
-    if (++own->rounds < DEFAULT_ROUNDS)
-        pthread_setspecific(key, own);
-    else
+    pthread_setspecific(key, own); /* the C library has cleared it */
+    if (++own->rounds == DEFAULT_ROUNDS)
         lapse_session_thread_end();
 }
 
