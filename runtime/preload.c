@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entry of liblapse.so as a preloaded library: a constructor starts a session, a destructor ends it.
+/* Entry of liblapse.so as a preloaded library: a constructor starts a session (session.c ends it).
  * A library that was merely linked does nothing: no timer, thread, descriptor or handler. */
 #include <stdbool.h>
 #include <string.h>
@@ -31,9 +31,4 @@ __attribute__((constructor)) static void at_load(void)
     lapse_runtime.preloaded = true;
     /* From the first instruction of the process: what it used before us is due as well. */
     lapse_start_settings(NULL, environ, 0);
-}
-
-__attribute__((destructor)) static void at_unload(void)
-{
-    lapse_session_finish(LAPSE_FINISH_EXIT, 0);
 }

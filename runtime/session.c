@@ -538,3 +538,9 @@ void lapse_session_thread_end(void)
     }
     lapse_sys_restore_signals(mask);
 }
+
+/* Return from main and exit: after the host's own destructors. */
+__attribute__((destructor)) static void at_exit_of_process(void)
+{
+    lapse_session_finish(LAPSE_FINISH_EXIT, 0);
+}
