@@ -8,7 +8,7 @@ class FlameView {
     constructor(choice, parent, tip) {
         this.choice = choice;
         this.tip = tip;
-        this.element = parent.appendChild(make("section", { class: "view flame", id: "view-flame", "aria-label": "Flame graph" }));
+        this.element = parent.appendChild(make("section", { class: "view flame", id: "view-flame", role: "tabpanel", "aria-label": "Flame graph" }));
         this.makeBar();
         this.scroller = this.element.appendChild(make("div", { class: "scroller" }));
         this.spacer = this.scroller.appendChild(make("div", { class: "spacer" }));

@@ -25,6 +25,9 @@ class Keys {
         }
         this.card.addEventListener("click", (event) => event.target === this.card && this.card.close());
         document.addEventListener("keydown", (event) => this.key(event));
+        /* Rings around what has the focus are for those who use keys. */
+        document.addEventListener("keydown", (event) => event.key.length > 1 && (document.documentElement.dataset.keys = "yes"), true);
+        document.addEventListener("pointerdown", () => delete document.documentElement.dataset.keys, true);
     }
     help() {
         if (this.card.open) this.card.close();

@@ -8,8 +8,12 @@ class LanePainter {
         this.choice = choice;
         const { profile } = choice;
         this.nodeDepth = new Uint32Array(profile.nodeCount);
-        for (let i = 1; i < profile.nodeCount; i++)
+        /* Below [truncated]: outer frames are missing, so what the diff makes of them is inferred. */
+        this.nodeCut = new Uint8Array(profile.nodeCount);
+        for (let i = 1; i < profile.nodeCount; i++) {
             this.nodeDepth[i] = this.nodeDepth[profile.nodeParent[i]] + 1;
+            this.nodeCut[i] = this.nodeCut[profile.nodeParent[i]] || profile.functions[profile.nodeFunction[i]].flags & 2 ? 1 : 0;
+        }
         this.depths = profile.threads.map((_, t) => this.deepest(t));
         this.pause = profile.gap || 4 * (profile.period || 0) || profile.duration / 1000;
     }
@@ -73,8 +77,8 @@ class LanePainter {
             const sample = picked[i], last = i + 1 === picked.length, begin = x(s.time[sample]);
             const end = last ? Math.max(begin + 1, x(s.time[lasts[i]])) : Math.max(begin, x(s.time[picked[i + 1]]));
             const gone = !last && this.pausedBefore(lasts[i] + 1) ? Math.min(end, Math.max(begin + 1, x(s.time[lasts[i]] + profile.period))) : end;
-            const pale = labels && !labels[s.labels[sample]];
             let node = this.node(sample);
+            const alpha = labels && !labels[s.labels[sample]] ? 0x40000000 : this.nodeCut[node] ? 0x99000000 : 0xff000000;
             const depthNow = this.nodeDepth[node];
             for (let level = deep; level > depthNow; level--) {
                 close(level, begin);
@@ -88,15 +92,14 @@ class LanePainter {
                     open[level] = node;
                     opened[level] = begin;
                 }
-                this.segment(out, (level - 1) * columns, begin, gone, end, words[profile.nodeFunction[node]], pale, starts);
+                this.segment(out, (level - 1) * columns, begin, gone, end, words[profile.nodeFunction[node]], alpha, starts);
             }
         }
         for (let level = deep; level > 0; level--) close(level, x(s.time[lasts[lasts.length - 1]]));
         return { image, bars, exact };
     }
-    segment(out, row, begin, gone, end, word, pale, starts) {
-        const faint = (word & 0xffffff | 0x40000000) >>> 0;
-        out.fill(pale ? faint : word, row + begin, row + gone);
+    segment(out, row, begin, gone, end, word, alpha, starts) {
+        out.fill((word & (alpha | 0xffffff)) >>> 0, row + begin, row + gone);
         if (end > gone) out.fill((word & 0xffffff | 0x30000000) >>> 0, row + gone, row + end);
         /* The pixel where a call begins is shaded: without it neighbours of one function merge. */
         if (starts && end - begin > 3) out[row + begin] = shadeWord(word);

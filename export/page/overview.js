@@ -44,12 +44,16 @@ class Overview {
         context.lineTo(width, base);
         context.fill();
         drawTicks(context, palette, 0, profile.duration || 1, width, base, height);
-        context.fillStyle = palette.text;
+        const most = this.most.toFixed(this.most < 10 ? 1 : 0) + " CPU";
         context.font = "10px " + FONT;
-        context.strokeStyle = palette.panel;
-        context.lineWidth = 3;
-        context.strokeText(this.most.toFixed(this.most < 10 ? 1 : 0) + " CPU", 4, 8);
-        context.fillText(this.most.toFixed(this.most < 10 ? 1 : 0) + " CPU", 4, 8);
+        context.fillStyle = palette.panel;
+        context.globalAlpha = 0.82;
+        context.beginPath();
+        context.roundRect(2, 2, context.measureText(most).width + 8, 13, 3);
+        context.fill();
+        context.globalAlpha = 1;
+        context.fillStyle = palette.text;
+        context.fillText(most, 6, 9);
         this.brush.draw(context, height);
     }
     hover(event) {

@@ -6,7 +6,7 @@ const CLOCKS = ["CPU time of each thread", "task clock, user time", "wall clock"
 class Summary {
     constructor(choice, parent) {
         this.choice = choice;
-        this.element = parent.appendChild(make("section", { class: "view summary", id: "view-summary", tabIndex: 0, "aria-label": "Summary" }));
+        this.element = parent.appendChild(make("section", { class: "view summary", id: "view-summary", role: "tabpanel", tabIndex: 0, "aria-label": "Summary" }));
         choice.listen((what) => {
             if (what === "view" && choice.view === "summary") this.element.focus({ preventScroll: true });
             if (choice.view === "summary") this.show();

@@ -18,7 +18,7 @@ class FunctionTable {
         this.order = "self";
         this.falling = true;
         this.onlyMatches = true;
-        this.element = parent.appendChild(make("section", { class: "view table", id: "view-table", "aria-label": "Functions" }));
+        this.element = parent.appendChild(make("section", { class: "view table", id: "view-table", role: "tabpanel", "aria-label": "Functions" }));
         this.grid = this.element.appendChild(make("div", { class: "grid", role: "grid", "aria-label": "Functions by time", tabIndex: 0 }));
         this.makeHead();
         this.scroller = this.grid.appendChild(make("div", { class: "scroller rows", role: "rowgroup" }));

@@ -9,7 +9,7 @@ class Timeline {
     constructor(choice, parent, tip) {
         this.choice = choice;
         this.tip = tip;
-        this.element = parent.appendChild(make("section", { class: "view timeline", id: "view-timeline", "aria-label": "Timeline" }));
+        this.element = parent.appendChild(make("section", { class: "view timeline", id: "view-timeline", role: "tabpanel", "aria-label": "Timeline" }));
         this.makeBar();
         this.scroller = this.element.appendChild(make("div", { class: "scroller" }));
         this.pane = this.scroller.appendChild(make("div", { class: "pane" }));
@@ -110,8 +110,8 @@ class Timeline {
         }
         this.drawRuler(context, width, height);
         this.toRange.disabled = !this.choice.range;
-        this.note.textContent = this.exact ? "every sample is drawn; pale: off the CPU, calls inferred" :
-            "drawn: one sample a pixel, zoom in for all; pale: off the CPU, calls inferred";
+        this.note.textContent = this.exact ? "every sample is drawn; pale: off the CPU or cut, calls inferred" :
+            "drawn: one sample a pixel, zoom in for all; pale: off the CPU or cut, calls inferred";
         if (late) this.surface.dirty();
         this.forget();
     }
@@ -300,7 +300,7 @@ class Timeline {
         return {
             func: profile.nodeFunction[node], start: s.time[from], end: s.time[Math.min(last - 1, to + 1)],
             after: from > first ? s.time[from - 1] : null, samples: to - from + 1, pauses,
-            cut: sample - from >= limit || to - sample >= limit, weight: s.before[to + 1] - s.before[from],
+            long: sample - from >= limit || to - sample >= limit, cut: painter.nodeCut[node], weight: s.before[to + 1] - s.before[from],
         };
     }
     listen() {
@@ -336,14 +336,16 @@ class Timeline {
         else this.tip.hide();
     }
     showInterval(interval, event, step) {
-        const { choice } = this, rows = [["Lasts", (interval.cut ? "over " : "") + timeText(interval.end - interval.start)]];
+        const { choice } = this, rows = [["Lasts", (interval.long ? "over " : "") + timeText(interval.end - interval.start)]];
         if (interval.weight && !choice.profile.byCount) rows.push(["CPU time", timeText(interval.weight)]);
         rows.push(["Seen in", countText(interval.samples) + (interval.samples === 1 ? " sample" : " samples")]);
         rows.push(["Starts", interval.after === null ? momentText(interval.start, step) + ", the first sample" :
             "after " + momentText(interval.after, step) + ", by " + momentText(interval.start, step)]);
         if (moduleText(choice.profile, interval.func)) rows.push(["Module", moduleText(choice.profile, interval.func)]);
-        this.tip.show(event.clientX, event.clientY, choice.name(interval.func), rows,
-            interval.pauses ? `off the CPU ${interval.pauses} times in between: that it went on is inferred` : "");
+        const notes = [];
+        if (interval.pauses) notes.push(`off the CPU ${interval.pauses} times in between: that it went on is inferred`);
+        if (interval.cut) notes.push("outer frames are missing: where it starts and ends is inferred");
+        this.tip.show(event.clientX, event.clientY, choice.name(interval.func), rows, notes.join(" · "));
     }
     clicked(event) {
         if (this.brush.justDragged) return;
