@@ -27,15 +27,15 @@ enum { TOKEN_SHIFT = 48, TOKEN_REGISTER = 0x100, TOKEN_READ = 0x200, REGISTERS =
 
 #define NOT_A_TOKEN (-1)
 
-/* Windows on unwind tables. Kept from one question to the next, until modules may have changed. */
+/* Windows are kept from one question to the next, until modules may have changed. */
 enum { WINDOW_COUNT = 64 };
 static struct lapse_window slots[WINDOW_COUNT];
-static struct lapse_windows windows = { slots, WINDOW_COUNT };
 static uint64_t windows_epoch;
+struct lapse_windows lapse_resolver_windows = { slots, WINDOW_COUNT };
+struct lapse_unwind_entry lapse_resolver_entry;
 
 /* One question to libunwind. Static, since only the holder of the gate has one. */
 static struct probe {
-    struct lapse_unwind_entry entry;
     unw_cursor_t cursor;
     unw_word_t registers[REGISTERS];
     unw_word_t read_at[READS_MAX];
@@ -67,7 +67,7 @@ static int token_id(uint64_t value, int64_t *offset)
 
 static int find_proc_info(unw_addr_space_t in, unw_word_t pc, unw_proc_info_t *info, int need, void *argument)
 {
-    const struct lapse_unwind_entry *entry = &probe.entry;
+    const struct lapse_unwind_entry *entry = &lapse_resolver_entry;
     /* The row is already known: a table of one row spares libunwind the search. */
     unw_dyn_info_t table = { .format = UNW_INFO_FORMAT_REMOTE_TABLE,
                              .start_ip = entry->map_start, .end_ip = entry->map_end };
@@ -86,7 +86,7 @@ static int access_mem(unw_addr_space_t in, unw_word_t at, unw_word_t *value, int
     if (write)
         return -UNW_EINVAL;
     if (token_id(at, &offset) == NOT_A_TOKEN)
-        return lapse_windows_read(&windows, value, at, sizeof *value) ? -UNW_EINVAL : 0;
+        return lapse_windows_read(&lapse_resolver_windows, value, at, sizeof *value) ? -UNW_EINVAL : 0;
     /* The same place gives the same token: expressions are read byte by byte, each time the word
      * around it. */
     int read = 0;
@@ -249,17 +249,23 @@ static int is_trampoline(const uint8_t *code)
     return memcmp(code, trampoline, sizeof trampoline) == 0;
 }
 
+LAPSE_SIGSAFE int lapse_resolver_look_up(uint64_t epoch, uint64_t key)
+{
+    if (epoch != windows_epoch)
+        lapse_windows_reset(&lapse_resolver_windows);
+    windows_epoch = epoch;
+    return lapse_unwind_table_find(&lapse_resolver_windows, key, &lapse_resolver_entry);
+}
+
 static uint64_t resolve(uint64_t epoch, uint64_t key, uint64_t *start)
 {
     uint8_t code[17] = { 0 }; /* from key - 7 on */
-    if (epoch != windows_epoch)
-        lapse_windows_reset(&windows);
-    windows_epoch = epoch;
-    int in_module = !lapse_unwind_table_find(&windows, key, &probe.entry);
+    const struct lapse_unwind_entry *entry = &lapse_resolver_entry;
+    int in_module = !lapse_resolver_look_up(epoch, key);
     /* Not through a window, since code made at run time changes without notice. Near the end of a
      * mapping less is there; what is missing stays zero. */
     int readable = lapse_memory_read(code, key - 7, sizeof code) >= 8;
-    *start = in_module ? probe.entry.start : 0;
+    *start = in_module ? entry->start : 0;
     uint64_t after_call = readable && lapse_is_after_call(code + 1) ? LAPSE_RULE_AFTER_CALL : 0;
     /* Returned to (key is one less), about to start, or before its system call. */
     if (readable && (is_trampoline(code + 8) || is_trampoline(code + 7) || is_trampoline(code)))
@@ -268,13 +274,13 @@ static uint64_t resolve(uint64_t epoch, uint64_t key, uint64_t *start)
         return LAPSE_RULE_NO_INFO | after_call;
     /* A return address that is the start of a function was put there by hand, by who made the stack
      * (makecontext does this); what stands before it is padding. */
-    if (!probe.entry.covered && !after_call && probe.entry.end == key + 1) {
+    if (!entry->covered && !after_call && entry->end == key + 1) {
         *start = key + 1;
         return LAPSE_RULE_OUTERMOST;
     }
-    if (!probe.entry.covered)
+    if (!entry->covered)
         return LAPSE_RULE_NO_INFO | after_call | LAPSE_RULE_IN_MODULE |
-               (probe.entry.has_table ? LAPSE_RULE_IN_TABLED_MODULE : 0);
+               (entry->has_table ? LAPSE_RULE_IN_TABLED_MODULE : 0);
     return ask_libunwind(key) | after_call;
 }
 
@@ -292,6 +298,20 @@ static void gate_leave(void)
     atomic_store_explicit(&gate, 0, memory_order_release);
 }
 
+LAPSE_SIGSAFE int lapse_resolver_enter(int *cancel)
+{
+    if (!gate_try())
+        return 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel);
+    return 1;
+}
+
+LAPSE_SIGSAFE void lapse_resolver_leave(int cancel)
+{
+    gate_leave();
+    pthread_setcancelstate(cancel, &cancel);
+}
+
 /* Context: as lapse_walk. Retries a fixed number of times, some microseconds in all: long enough for
  * one or two answers of the thread inside, which may be the very rule that is wanted. */
 LAPSE_SIGSAFE uint64_t lapse_rule_resolve(uint64_t key)
@@ -306,13 +326,11 @@ LAPSE_SIGSAFE uint64_t lapse_rule_resolve(uint64_t key)
         uint64_t start, rule = lapse_rule_cache_find(epoch, key);
         if (rule)
             return rule;
-        if (gate_try()) {
-            int cancel;
-            pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+        int cancel;
+        if (lapse_resolver_enter(&cancel)) {
             rule = resolve(epoch, key, &start);
             lapse_rule_cache_store(epoch, key, rule, start);
-            gate_leave();
-            pthread_setcancelstate(cancel, &cancel);
+            lapse_resolver_leave(cancel);
             return rule;
         }
         for (int pause = 0; pause < PAUSES; pause++)
@@ -331,18 +349,21 @@ LAPSE_SIGSAFE void lapse_unwind_release(void)
     gate_leave();
 }
 
+const unw_accessors_t lapse_resolver_accessors = {
+    .find_proc_info = find_proc_info,
+    .put_unwind_info = put_unwind_info,
+    .get_dyn_info_list_addr = no_dynamic_info,
+    .access_fpreg = no_fpreg,
+    .resume = no_resume,
+    .get_proc_name = no_name,
+};
+
 int lapse_resolver_init(void)
 {
-    static unw_accessors_t accessors = {
-        .find_proc_info = find_proc_info,
-        .put_unwind_info = put_unwind_info,
-        .get_dyn_info_list_addr = no_dynamic_info,
-        .access_mem = access_mem,
-        .access_reg = access_reg,
-        .access_fpreg = no_fpreg,
-        .resume = no_resume,
-        .get_proc_name = no_name,
-    };
+    static unw_accessors_t accessors;
+    accessors = lapse_resolver_accessors;
+    accessors.access_mem = access_mem;
+    accessors.access_reg = access_reg;
     space = lapse_libunwind.create_addr_space(&accessors, 0);
     if (!space)
         return -ENOMEM;

@@ -14,6 +14,8 @@ static int initialise(char *error, uint32_t error_size)
         result = lapse_rule_cache_init();
     if (!result)
         result = lapse_resolver_init();
+    if (!result)
+        result = lapse_live_init();
     if (result)
         return result;
     /* libunwind initialises itself, under a mutex, at its first question. */

@@ -40,6 +40,9 @@ static inline int lapse_stack_read(struct lapse_stack_view *view, uintptr_t at, 
     return view->foreign && lapse_stack_read_piece(view, at, value);
 }
 
+/* A register by DWARF's number; returns 0 when it is not known in this frame. */
+LAPSE_SIGSAFE int lapse_frame_register(const struct lapse_frame *frame, unsigned number, uint64_t *value);
+
 /* Caller of a frame without unwind information, by frame pointer or by scan. Changes `frame` to the
  * caller and returns 1, or returns 0. `rule` is that of the frame. */
 LAPSE_SIGSAFE int lapse_guess_caller(struct lapse_stack_view *view, uint64_t epoch, uint64_t rule,

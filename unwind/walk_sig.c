@@ -5,10 +5,12 @@
  *
  * The caller's stack pointer always grows within a stack, so the walk ends; across stacks (signal
  * frames) the depth limit ends it. */
+#include <errno.h>
 #include <stddef.h>
 #include <ucontext.h>
 
 #include "memory.h"
+#include "resolve.h"
 #include "walk_frame.h"
 
 /* Where gregs[] in a ucontext on the stack starts, and how many of them are wanted. */
@@ -93,14 +95,16 @@ static enum outcome leave_frame(struct walker *walker, uint64_t rule, uint64_t b
     return pc ? STEPPED : ROOT; /* zero was put there by who made the stack */
 }
 
-static int base_value(const struct lapse_frame *frame, unsigned base, uint64_t *value)
+LAPSE_SIGSAFE int lapse_frame_register(const struct lapse_frame *frame, unsigned number, uint64_t *value)
 {
-    if (base == LAPSE_REGISTER_RSP)
+    if (number == LAPSE_REGISTER_RSP)
         *value = frame->sp;
-    else if (base == LAPSE_REGISTER_RBP)
+    else if (number == LAPSE_REGISTER_RBP)
         *value = frame->bp;
-    else if (frame->registers)
-        *value = frame->registers[greg_of_dwarf[base]];
+    else if (number == LAPSE_REGISTER_RIP)
+        *value = frame->pc;
+    else if (frame->registers && number < LAPSE_REGISTER_RIP)
+        *value = frame->registers[greg_of_dwarf[number]];
     else
         return 0;
     return 1;
@@ -128,6 +132,21 @@ static enum outcome leave_guessing(struct walker *walker, uint64_t epoch, uint64
     return STEPPED;
 }
 
+/* Unwind information that no rule expresses (in libcrypto, a CFA that depends on a second register):
+ * libunwind is asked about this very frame, each time. */
+static enum outcome leave_live(struct walker *walker)
+{
+    struct lapse_frame *frame = &walker->frame;
+    uint64_t sp = frame->sp;
+    int result = lapse_live_step(&walker->view, frame->registers ? frame->pc : frame->pc - 1, frame);
+    if (result == -EBUSY)
+        walker->walk->flags |= LAPSE_WALK_GATE_CLOSED;
+    if (result <= 0 || frame->sp <= sp)
+        return FAILED;
+    walker->cfa = frame->sp;
+    return frame->pc ? STEPPED : ROOT;
+}
+
 /* By any rule. */
 static enum outcome leave(struct walker *walker, uint64_t epoch, uint64_t rule)
 {
@@ -139,18 +158,18 @@ static enum outcome leave(struct walker *walker, uint64_t epoch, uint64_t rule)
         return leave_signal_frame(walker);
     case LAPSE_RULE_PLAIN:
     case LAPSE_RULE_REGISTER:
-        if (!base_value(&walker->frame, lapse_rule_base(rule), &base))
+        if (!lapse_frame_register(&walker->frame, lapse_rule_base(rule), &base))
             return FAILED;
         return leave_frame(walker, rule, base, base + (uint64_t)lapse_rule_cfa_offset(rule));
     case LAPSE_RULE_DEREF:
-        if (!base_value(&walker->frame, lapse_rule_base(rule), &base) ||
+        if (!lapse_frame_register(&walker->frame, lapse_rule_base(rule), &base) ||
             !lapse_stack_read(&walker->view, base + (uint64_t)lapse_rule_deref_offset(rule), &cfa))
             return FAILED;
         return leave_frame(walker, rule, base, cfa + (uint64_t)lapse_rule_deref_add(rule));
     case LAPSE_RULE_NO_INFO:
         return leave_guessing(walker, epoch, rule);
     default:
-        return FAILED;
+        return leave_live(walker);
     }
 }
 
