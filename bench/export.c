@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* export [SCALE [FORMAT...]]: a made recording of 10 million samples over 200,000 distinct stacks
+ * (both divided by SCALE, 1 by default) goes through every format. Printed for each: CPU seconds for opening
+ * (names, stacks, one pass over the samples) and for writing, bytes, samples a second of both together,
+ * peak memory. The files go to TMPDIR; folded text is also copied, the yardstick for its own time. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "format.h"
+#include "make_recording.h"
+
+#define SAMPLES 10000000u
+#define STACKS 200000u
+#define WANTED_RATE 1e6
+
+static char recording_path[256], output_path[256];
+
+/* CPU time of this process, kernel included: the figure wanted is per core, the machine may be busy. */
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* What `cat FILE` does, into another file. */
+static double copy_seconds(void)
+{
+    char *bytes = malloc(1u << 17);
+    char path[300];
+    snprintf(path, sizeof path, "%s.copy", output_path);
+    FILE *from = fopen(output_path, "r"), *to = fopen(path, "w");
+    double start = seconds();
+    size_t size;
+    if (!from || !to || !bytes)
+        exit(2);
+    setvbuf(from, NULL, _IONBF, 0);
+    setvbuf(to, NULL, _IONBF, 0);
+    while ((size = fread(bytes, 1, 1u << 17, from)) > 0)
+        fwrite(bytes, 1, size, to);
+    fclose(to);
+    double end = seconds();
+    fclose(from);
+    unlink(path);
+    free(bytes);
+    return end - start;
+}
+
+/* One format in a process of its own, so that its peak memory is its own. Returns 0 when fast enough. */
+static int measure(const struct lapse_export_format *format)
+{
+    char error[256] = "";
+    const char *path = recording_path;
+    struct lapse_profile *profile;
+    struct lapse_profile_options options = { .lines = format->lines };
+    struct rusage usage;
+    double start = seconds();
+    if (lapse_profile_open(&profile, &path, 1, &options, error, sizeof error)) {
+        fprintf(stderr, "bench-export: %s\n", error);
+        return 2;
+    }
+    double opened = seconds();
+    FILE *to = fopen(output_path, "w");
+    int result = to ? format->write(profile, to, &(struct lapse_export_options){ 0 }, error, sizeof error)
+                    : -errno;
+    if (!to || result || fclose(to)) {
+        fprintf(stderr, "bench-export: %s %s\n", format->name, error);
+        return 2;
+    }
+    double written = seconds(), rate = (double)profile->count / (written - start);
+    FILE *back = fopen(output_path, "r");
+    fseek(back, 0, SEEK_END);
+    getrusage(RUSAGE_SELF, &usage);
+    printf("%-11s %6.2f s open %7.2f s write %9.1f MiB %6.2f M samples/s %6ld MiB peak\n", format->name,
+           opened - start, written - opened, (double)ftell(back) / 1048576, rate / 1e6,
+           usage.ru_maxrss / 1024);
+    fclose(back);
+    if (!strcmp(format->name, "folded")) {
+        double copied = copy_seconds();
+        printf("%-11s writing takes %.1f times as long as copying its output (%.3f s)\n", "",
+               (written - opened) / copied, copied);
+    }
+    fflush(stdout);
+    return rate >= WANTED_RATE ? 0 : 1;
+}
+
+static int measure_apart(const struct lapse_export_format *format)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (!child)
+        _exit(measure(format));
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return 2;
+    unlink(output_path);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned long scale = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
+    const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    int worst = 0;
+    if (!scale)
+        scale = 1;
+    snprintf(recording_path, sizeof recording_path, "%s/bench-export.%d.lapse", folder, getpid());
+    snprintf(output_path, sizeof output_path, "%s/bench-export.%d.out", folder, getpid());
+    struct lapse_test_recording recording = {
+        .samples = (uint32_t)(SAMPLES / scale), .stacks = (uint32_t)(STACKS / scale), .threads = 8,
+        .depth = 40, .functions = (uint32_t)(20000 / scale + 10), .modules = 10, .seed = 1,
+    };
+    lapse_test_make_recording(recording_path, &recording);
+    printf("%u samples, %u distinct stacks up to 40 frames deep, 8 threads\n", recording.samples,
+           recording.stacks);
+    fflush(stdout);
+    for (const struct lapse_export_format *format = lapse_export_formats; format->name; format++) {
+        bool wanted = argc < 3;
+        for (int i = 2; i < argc; i++)
+            wanted |= !strcmp(argv[i], format->name);
+        int result = wanted ? measure_apart(format) : 0;
+        worst = result > worst ? result : worst;
+    }
+    unlink(recording_path);
+    return worst;
+}
