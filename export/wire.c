@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Protobuf wire encoding: https://protobuf.dev/programming-guides/encoding/. CRC-32C: the Castagnoli
- * polynomial of RFC 3720 B.4, by table, so that it needs no processor feature. */
+ * polynomial of RFC 3720 B.4, by the processor's instruction where it has one (SSE 4.2), else by table. */
 #include "wire.h"
 
 #include <errno.h>
@@ -186,16 +186,39 @@ static const uint32_t crc_of_nibble[16] = {
     0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
 };
 
-uint32_t lapse_crc32c(uint32_t crc, const void *bytes, size_t size)
+static uint32_t crc_by_table(uint32_t crc, const uint8_t *at, size_t size)
 {
-    const uint8_t *at = bytes;
-    crc = ~crc;
     while (size--) {
         crc ^= *at++;
         crc = crc >> 4 ^ crc_of_nibble[crc & 15];
         crc = crc >> 4 ^ crc_of_nibble[crc & 15];
     }
-    return ~crc;
+    return crc;
+}
+
+#ifdef __x86_64__
+__attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t crc, const uint8_t *at,
+                                                                     size_t size)
+{
+    uint64_t wide = crc, eight;
+    for (; size >= 8; at += 8, size -= 8) {
+        memcpy(&eight, at, 8);
+        wide = __builtin_ia32_crc32di(wide, eight);
+    }
+    crc = (uint32_t)wide;
+    while (size--)
+        crc = __builtin_ia32_crc32qi(crc, *at++);
+    return crc;
+}
+#endif
+
+uint32_t lapse_crc32c(uint32_t crc, const void *bytes, size_t size)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("sse4.2"))
+        return ~crc_by_instruction(~crc, bytes, size);
+#endif
+    return ~crc_by_table(~crc, bytes, size);
 }
 
 static void put_u32(uint8_t *at, uint32_t value)
