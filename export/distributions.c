@@ -50,21 +50,33 @@ double lapse_student_cdf(double t, double degrees)
     return t > 0 ? 1 - tail : tail;
 }
 
+static double student_density(double t, double degrees)
+{
+    if (!(degrees < 1e6))
+        return exp(-t * t / 2) / sqrt(2 * M_PI);
+    return exp(lgamma((degrees + 1) / 2) - lgamma(degrees / 2) - (degrees + 1) / 2 * log1p(t * t / degrees)) /
+           sqrt(degrees * M_PI);
+}
+
+/* Newton's steps, kept inside a bracket that halves when one would leave it. */
 double lapse_student_quantile(double p, double degrees)
 {
-    double low = -1, high = 1;
+    double low = -1, high = 1, t = 0;
     while (lapse_student_cdf(low, degrees) > p && low > -1e12)
         low *= 2;
     while (lapse_student_cdf(high, degrees) < p && high < 1e12)
         high *= 2;
-    for (int i = 0; i < 200 && high - low > 1e-12 * fmax(1, fabs(low)); i++) {
-        double middle = (low + high) / 2;
-        if (lapse_student_cdf(middle, degrees) < p)
-            low = middle;
-        else
-            high = middle;
+    for (int i = 0; i < 200; i++) {
+        double excess = lapse_student_cdf(t, degrees) - p;
+        *(excess < 0 ? &low : &high) = t;
+        double next = t - excess / student_density(t, degrees);
+        if (!(next > low && next < high))
+            next = (low + high) / 2;
+        if (fabs(next - t) <= 1e-11 * fmax(1, fabs(t)))
+            return next;
+        t = next;
     }
-    return (low + high) / 2;
+    return t;
 }
 
 static int by_p(const void *a, const void *b, void *context)

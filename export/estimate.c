@@ -5,6 +5,16 @@
 
 #include "distributions.h"
 
+/* Error of a mean over n runs. What runs differ by holds their sampling error too; by luck it comes out
+ * below it, and then the sampling error, which is known and not estimated from n values, takes its
+ * place: the degrees of freedom grow as the square of its part, as in Satterthwaite's formula. */
+static double mean_error(uint32_t n, double observed, double sampling, double *degrees)
+{
+    double variance = fmax(observed, sampling);
+    *degrees = n > 1 && observed > 0 ? (n - 1) * (variance / observed) * (variance / observed) : INFINITY;
+    return n ? sqrt(variance / n) : 0;
+}
+
 /* Mean and errors over the columns of one thing. `cells` is NULL for the whole run. */
 struct lapse_estimate lapse_run_estimate(const struct lapse_run_sums *side, const struct lapse_run_cell *cells, bool exact)
 {
@@ -32,12 +42,8 @@ struct lapse_estimate lapse_run_estimate(const struct lapse_run_sums *side, cons
     e.mean_ns = mean;
     e.share = share_mean;
     e.run_variance = n > 1 ? square / (n - 1) : 0;
-    /* What runs differ by holds their sampling error too; by luck it can come out below it. Slices of
-     * one run are equal in CPU time, so the whole does not differ between them at all. */
-    e.standard_error_ns = n ? sqrt(fmax(e.run_variance, e.sampling_variance) / n) : 0;
-    e.degrees = n > 1 ? n - 1 : INFINITY;
-    e.share_error = n ? sqrt(fmax(n > 1 ? share_square / (n - 1) : 0, share_sampling) / n) : 0;
-    e.share_degrees = e.degrees;
+    e.standard_error_ns = mean_error(n, e.run_variance, e.sampling_variance, &e.degrees);
+    e.share_error = mean_error(n, n > 1 ? share_square / (n - 1) : 0, share_sampling, &e.share_degrees);
     return e;
 }
 
@@ -100,14 +106,14 @@ uint32_t lapse_runs_needed(const struct lapse_estimate *estimate, uint32_t runs,
 {
     if (runs < 2 || estimate->mean_ns <= 0 || by <= 0)
         return 0;
-    double variance = fmax(estimate->run_variance, estimate->sampling_variance);
+    double variance = fmax(estimate->run_variance, estimate->sampling_variance) * (1 + (1 + by) * (1 + by));
     double wanted = by * estimate->mean_ns;
-    for (uint32_t n = 2; n < 100000; n += n < 100 ? 1 : n / 50) {
+    uint32_t low = 1, high = 100000; /* too few; the most that is looked at */
+    while (high - low > 1) {
+        uint32_t n = low + (high - low) / 2;
         double degrees = 2.0 * n - 2;
-        double error = sqrt(variance * (1 + (1 + by) * (1 + by)) / n);
         double reach = lapse_student_quantile(0.975, degrees) + lapse_student_quantile(power, degrees);
-        if (reach * error <= wanted)
-            return n;
+        *(reach * sqrt(variance / n) <= wanted ? &high : &low) = n;
     }
-    return UINT32_MAX;
+    return high == 100000 ? UINT32_MAX : high;
 }

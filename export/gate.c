@@ -93,19 +93,20 @@ static bool fits(const struct lapse_gate *gate, const struct lapse_change *chang
     return gate->kind == change->kind && (!gate->pattern || !fnmatch(gate->pattern, change->name, 0));
 }
 
-static struct lapse_gate_finding hold_against(const struct lapse_comparison *c, const struct lapse_gate *gate,
-                                              const struct lapse_change *change)
+static struct lapse_gate_finding hold_against(const struct lapse_gate *gate, const struct lapse_change *change)
 {
-    bool is_whole = change->kind == LAPSE_CHANGE_TOTAL;
-    const struct lapse_estimate *e = change->base.mean_ns > 0 ? &change->base : &change->new;
+    bool can_tell = change->verdict != LAPSE_TOO_FEW;
+    return (struct lapse_gate_finding){ .gate = gate, .change = change,
+                                        .p = can_tell ? lapse_change_exceeds_p(change, gate->by, 0) : 1 };
+}
+
+static uint32_t runs_needed(const struct lapse_comparison *c, const struct lapse_gate_finding *finding)
+{
+    const struct lapse_gate *gate = finding->gate;
+    const struct lapse_estimate *e = finding->change->base.mean_ns > 0 ? &finding->change->base : &finding->change->new;
     uint32_t runs = c->base_blocks || c->new_blocks ? 0 : c->base_runs < c->new_runs ? c->base_runs : c->new_runs;
     double by = fmax(gate->by, e->mean_ns > 0 ? gate->by_ns / e->mean_ns : 0);
-    return (struct lapse_gate_finding){
-        .gate = gate, .change = change,
-        .p = is_whole || change->verdict != LAPSE_TOO_FEW
-            ? lapse_change_exceeds_p(change, gate->by, 0) : 1,
-        .runs_needed = lapse_runs_needed(e, runs, fmax(by, 0.01), 0.9),
-    };
+    return lapse_runs_needed(e, runs, fmax(by, 0.01), 0.9);
 }
 
 /* The limits are held one by one: beyond both means beyond each. */
@@ -167,10 +168,10 @@ int lapse_gates_check(struct lapse_gate_findings *findings, const struct lapse_c
         return -ENOMEM;
     for (uint32_t g = 0; g < gate_count; g++) {
         if (fits(&gates[g], &c->total))
-            findings->findings[findings->count++] = hold_against(c, &gates[g], &c->total);
+            findings->findings[findings->count++] = hold_against(&gates[g], &c->total);
         for (uint32_t i = 0; i < c->change_count; i++)
             if (fits(&gates[g], &c->changes[i]))
-                findings->findings[findings->count++] = hold_against(c, &gates[g], &c->changes[i]);
+                findings->findings[findings->count++] = hold_against(&gates[g], &c->changes[i]);
     }
     int result = correct(findings);
     for (uint32_t i = 0; !result && i < findings->count; i++) {
@@ -178,7 +179,9 @@ int lapse_gates_check(struct lapse_gate_findings *findings, const struct lapse_c
         finding->result = judge(finding, c->level);
         if (finding->result > findings->worst)
             findings->worst = finding->result;
-        if (finding->result == LAPSE_GATE_UNSURE && finding->runs_needed > findings->runs_needed)
+        if (finding->result == LAPSE_GATE_UNSURE)
+            finding->runs_needed = runs_needed(c, finding);
+        if (finding->runs_needed > findings->runs_needed)
             findings->runs_needed = finding->runs_needed;
     }
     qsort(findings->findings, findings->count, sizeof *findings->findings, by_result_and_size);

@@ -36,7 +36,7 @@ struct lapse_gate_finding {
     const struct lapse_change *change;
     enum lapse_gate_result result;
     double p; /* one-sided, corrected */
-    uint32_t runs_needed; /* a side, to see a change of twice the limit's size; 0: cannot be told */
+    uint32_t runs_needed; /* of unsure ones: a side, to see a change of the limit's size; 0: cannot be told */
 };
 
 struct lapse_gate_findings {
