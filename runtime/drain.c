@@ -2,6 +2,7 @@
 /* What the drain thread does (drain.h): empty the ring, write the spool, look after threads, end. */
 #include "drain.h"
 
+#include <linux/close_range.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -113,7 +114,9 @@ void lapse_drain_reset(void)
 {
     char base[LAPSE_PATH_MAX];
     struct lapse_arena arena = lapse_store.arena;
-    lapse_spool_close(&lapse_store.spool);
+    /* A number out of the drain's own table means nothing here. */
+    if (!atomic_exchange_explicit(&lapse_drain.private_files, 0, memory_order_relaxed))
+        lapse_spool_close(&lapse_store.spool);
     memcpy(base, lapse_store.spool.base, sizeof base);
     lapse_arena_reset(&arena);
     memset((void *)&lapse_store, 0, sizeof lapse_store);
@@ -125,6 +128,14 @@ void lapse_drain_reset(void)
     atomic_store_explicit(&lapse_drain.error, 0, memory_order_relaxed);
     interval_ns = INTERVAL_FIRST;
     next_scan_ns = 0;
+}
+
+/* Follow the host: groups while there is still the right to, the user last. */
+static void take_ids(const struct lapse_drain_ids *ids)
+{
+    lapse_sys(SYS_setgroups, ids->more_count, ids->more);
+    lapse_sys(SYS_setresgid, ids->groups[0], ids->groups[1], ids->groups[2]);
+    lapse_sys(SYS_setresuid, ids->users[0], ids->users[1], ids->users[2]);
 }
 
 /* One turn. False when the thread shall end. */
@@ -140,7 +151,9 @@ static bool turn(uint32_t requests)
         return false;
     take_records();
     lapse_store_write(&lapse_store);
-    if (requests & LAPSE_DRAIN_FLUSH) {
+    if (requests & LAPSE_DRAIN_IDS)
+        take_ids(lapse_drain.ids);
+    if (requests & (LAPSE_DRAIN_FLUSH | LAPSE_DRAIN_IDS)) {
         atomic_store_explicit(&lapse_drain.error, lapse_store.first_error, memory_order_relaxed);
         atomic_fetch_add_explicit(&lapse_drain.flushes, 1, memory_order_release);
         lapse_sys_wake(&lapse_drain.flushes);
@@ -155,6 +168,9 @@ static bool turn(uint32_t requests)
 void lapse_drain_main(void)
 {
     lapse_sys(SYS_prctl, PR_SET_NAME, "lapse-drain", 0, 0, 0);
+    if (lapse_runtime.clock != LAPSE_CLOCK_PERF &&
+        lapse_sys(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0)
+        atomic_store_explicit(&lapse_drain.private_files, 1, memory_order_relaxed);
     if (!interval_ns)
         interval_ns = INTERVAL_FIRST;
     bool ready = !lapse_store_init(&lapse_store);
@@ -171,6 +187,9 @@ void lapse_drain_main(void)
             wait = lapse_runtime.end_ns - now;
         lapse_sys_wait(&lapse_drain.bell, bell, wait);
     }
+    if (atomic_load_explicit(&lapse_drain.private_files, memory_order_relaxed))
+        /* The table goes with the thread; the file is opened again by the next one. */
+        atomic_store_explicit(&lapse_store.spool.fd, -1, memory_order_relaxed);
     uint32_t running = LAPSE_DRAIN_RUNNING, starting = LAPSE_DRAIN_STARTING;
     /* The starter may not have said RUNNING yet. HELD stays. */
     if (!atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &running, LAPSE_DRAIN_NONE,

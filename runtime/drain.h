@@ -7,7 +7,11 @@
  * before its first tick makes no thread and no file; the C library goes on believing that a
  * single-threaded host is one (its locks stay cheap); fork and setuid do not see the thread. In
  * return the thread may use raw system calls only: no function of the C library that locks, looks
- * at the locale or the thread descriptor, or allocates. All signals are blocked in it. */
+ * at the locale or the thread descriptor, or allocates. All signals are blocked in it.
+ *
+ * Its table of descriptors is its own and starts empty (but under the perf clock, whose descriptors
+ * belong to the threads): the host neither sees the spool among its descriptors nor can close it,
+ * and what the thread opens and closes never takes a number that the host would have got. */
 #ifndef LAPSE_RUNTIME_DRAIN_H
 #define LAPSE_RUNTIME_DRAIN_H
 
@@ -20,6 +24,14 @@ enum lapse_drain_request {
     LAPSE_DRAIN_FLUSH = 1,  /* write what there is */
     LAPSE_DRAIN_FINISH = 2, /* write everything, end */
     LAPSE_DRAIN_LEAVE = 4,  /* write what there is, end the thread; the next tick starts another */
+    LAPSE_DRAIN_IDS = 8,    /* take on lapse_drain.ids */
+};
+
+/* What the host has become. Owned by the asker until the request is answered. */
+struct lapse_drain_ids {
+    uint32_t users[3], groups[3]; /* real, effective, saved */
+    const uint32_t *more;         /* supplementary groups */
+    uint32_t more_count;
 };
 
 struct lapse_drain {
@@ -32,8 +44,10 @@ struct lapse_drain {
     _Atomic uint32_t finished;  /* futex: 1 once a finish is done */
     _Atomic int32_t error;      /* first failure of the session */
     _Atomic uint64_t cpu_ns;
+    _Atomic uint32_t private_files; /* its descriptors are not the host's */
     /* Set when the session starts. */
     uint32_t reason, signal;    /* for the end mark; written before a finish request */
+    const struct lapse_drain_ids *ids; /* written before an ids request */
     char *memory;               /* stack, then thread-local block */
 };
 extern struct lapse_drain lapse_drain;

@@ -46,6 +46,9 @@ bool lapse_interpose_recheck(void);
 bool lapse_mask_for_new_thread(const pthread_attr_t *attr);
 void lapse_mask_thread_begin(bool wished);
 
+/* Let pipe2 fail in the calling thread, for the time of libunwind's first use. */
+void lapse_interpose_refuse_pipes(bool refuse);
+
 /* Fork's child side, called by the interposed forks before lapse_session_fork_child. */
 void lapse_interpose_fork_child(void);
 

@@ -47,6 +47,23 @@ LAPSE_INTERPOSE int dup3(int from, int to, int flags)
     return is_ours(from) ? not_open() : LAPSE_REAL(dup3)(from, to, flags);
 }
 
+/* libunwind opens a pipe for life when it is first used, to probe memory that we never let it probe.
+ * Refused for that moment: the host would find two descriptors that it never opened. */
+static __thread __attribute__((tls_model("initial-exec"))) bool pipes_refused;
+
+void lapse_interpose_refuse_pipes(bool refuse)
+{
+    pipes_refused = refuse;
+}
+
+LAPSE_INTERPOSE int pipe2(int ends[2], int flags)
+{
+    if (!pipes_refused)
+        return LAPSE_REAL(pipe2)(ends, flags);
+    errno = EMFILE;
+    return -1;
+}
+
 /* The range in pieces around ours. */
 LAPSE_INTERPOSE int close_range(unsigned int first, unsigned int last, int flags)
 {

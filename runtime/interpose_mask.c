@@ -168,17 +168,20 @@ static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how,
     /* Letting go: W first, or a signal in between would be held back for good. */
     if (set && (how == SIG_UNBLOCK ? names : how == SIG_SETMASK && !names))
         lapse_mask_wish(false);
-    if (blocks)
+    if (blocks && how == SIG_BLOCK)
         sigdelset(&kernel, number);
     int result = real(how, set ? &kernel : NULL, &previous);
     if (result != 0) {
         lapse_mask_wish(before);
         return result;
     }
-    if (blocks && sigismember(&previous, number) == 1)
-        kernel_block(number, true); /* K was set: it stays, and goes with whoever set it */
-    else if (blocks)
+    /* Where K was set it stays, and goes with whoever set it: not even for a moment may a tick come
+     * into our own handler (where libunwind passes here) or into one that masks it. */
+    if (blocks && sigismember(&previous, number) == 0) {
         lapse_mask_wish(true);
+        if (how == SIG_SETMASK)
+            kernel_block(number, false);
+    }
     if (before)
         sigaddset(&previous, number);
     if (old)

@@ -65,6 +65,7 @@ struct sembuf;
     F(int, dup, (int)) \
     F(int, dup2, (int, int)) \
     F(int, dup3, (int, int, int)) \
+    F(int, pipe2, (int *, int)) \
     F(int, dlclose, (void *)) \
     /* credentials, name spaces, sandboxes */ \
     F(int, setuid, (uid_t)) \
@@ -77,6 +78,7 @@ struct sembuf;
     F(int, setresgid, (gid_t, gid_t, gid_t)) \
     F(int, setgroups, (size_t, const gid_t *)) \
     F(int, initgroups, (const char *, gid_t)) \
+    F(int, capset, (void *, const void *)) \
     F(int, unshare, (int)) \
     F(int, setns, (int, int)) \
     F(int, prctl, (int, ...)) \

@@ -210,7 +210,9 @@ static void take_place(void)
 static int set_up(const struct lapse_settings *settings, struct lapse_text *error)
 {
     char why[256] = "";
+    lapse_interpose_refuse_pipes(true);
     int result = lapse_unwind_init(why, sizeof why);
+    lapse_interpose_refuse_pipes(false);
     if (!result)
         result = map_memory();
     if (!result)
@@ -454,6 +456,50 @@ void lapse_session_unquiesce(void)
                                             memory_order_acq_rel, memory_order_relaxed);
 }
 
+bool lapse_session_ids_begin(void)
+{
+    uint32_t none = LAPSE_DRAIN_NONE;
+    return lapse_session_is_mine() &&
+           atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &none, LAPSE_DRAIN_HELD,
+                                                   memory_order_acq_rel, memory_order_acquire);
+}
+
+/* Supplementary groups of the calling thread; `ids->more` is mapped, or NULL when there are none. */
+static size_t read_ids(struct lapse_drain_ids *ids)
+{
+    uint32_t *users = ids->users, *groups = ids->groups;
+    lapse_sys(SYS_getresuid, &users[0], &users[1], &users[2]);
+    lapse_sys(SYS_getresgid, &groups[0], &groups[1], &groups[2]);
+    long count = lapse_sys(SYS_getgroups, 0, 0);
+    size_t size = count > 0 ? (size_t)count * sizeof *ids->more : 0;
+    void *more = size ? lapse_sys_map(size) : NULL;
+    count = more ? lapse_sys(SYS_getgroups, count, more) : 0;
+    ids->more = more;
+    ids->more_count = count > 0 ? (uint32_t)count : 0;
+    return more ? size : 0;
+}
+
+void lapse_session_ids_end(bool held)
+{
+    struct lapse_drain_ids ids;
+    uint32_t state = LAPSE_DRAIN_HELD;
+    if (held)
+        atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &state, LAPSE_DRAIN_NONE,
+                                                memory_order_acq_rel, memory_order_relaxed);
+    if (held || !lapse_session_is_mine() ||
+        atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_NONE)
+        return;
+    size_t mapped = read_ids(&ids);
+    lapse_drain.ids = &ids;
+    /* Not bounded by the exit budget: until it is done, a thread of the process has rights that the
+     * host has given up. It ends when the drain does. */
+    while (!lapse_drain_ask(LAPSE_DRAIN_IDS, 100 * MS))
+        if (!atomic_load_explicit(&lapse_drain.alive, memory_order_acquire))
+            break;
+    if (mapped)
+        lapse_sys(SYS_munmap, ids.more, mapped);
+}
+
 /* Our descriptors: the spool's, and one per thread with the perf clock. */
 static bool slot_owns(uint32_t index, int fd)
 {
@@ -461,11 +507,18 @@ static bool slot_owns(uint32_t index, int fd)
     return slot && atomic_load_explicit(&slot->perf_fd, memory_order_relaxed) == fd;
 }
 
+/* The spool's descriptor, if it is among the host's. */
+static int shared_spool(void)
+{
+    return atomic_load_explicit(&lapse_drain.private_files, memory_order_relaxed)
+        ? -1 : atomic_load_explicit(&lapse_store.spool.fd, memory_order_relaxed);
+}
+
 bool lapse_session_owns_descriptor(int fd)
 {
     if (fd < 0)
         return false;
-    if (atomic_load_explicit(&lapse_store.spool.fd, memory_order_relaxed) == fd)
+    if (shared_spool() == fd)
         return true;
     uint32_t index = atomic_load_explicit(&lapse_clock_slot_by_fd[(uint32_t)fd % LAPSE_CLOCK_FDS],
                                           memory_order_relaxed);
@@ -474,7 +527,7 @@ bool lapse_session_owns_descriptor(int fd)
 
 int lapse_session_next_descriptor(int from)
 {
-    int next = -1, spool = atomic_load_explicit(&lapse_store.spool.fd, memory_order_relaxed);
+    int next = -1, spool = shared_spool();
     if (spool >= from)
         next = spool;
     if (lapse_runtime.clock != LAPSE_CLOCK_PERF)

@@ -56,6 +56,11 @@ void lapse_session_exec_failed(void);
 void lapse_session_quiesce(void);
 void lapse_session_unquiesce(void);
 
+/* Around a change of user or groups: the drain thread, which the C library does not know, takes on
+ * the ids of the caller before `end` returns. `end` gets what `begin` returned. */
+bool lapse_session_ids_begin(void);
+void lapse_session_ids_end(bool held);
+
 /* A sandbox is about to forbid system calls: finish cleanly, say so when verbose, stay off. */
 void lapse_session_sandbox(void);
 
