@@ -33,7 +33,7 @@ bench: ## Build and run the benchmarks; tables to stdout
 fuzz: ## Run every fuzz target (SECONDS_EACH=60)
 	@cmake/setup.sh build test
 	@cmake --preset fuzz >/dev/null
-	@cmake --build build/fuzz
+	@cmake --build build/fuzz --target fuzz_targets
 	@tests/fuzz/run.sh build/fuzz $(or $(SECONDS_EACH),60)
 
 stress: ## Tests under ThreadSanitizer, AddressSanitizer and UBSan

@@ -7,7 +7,8 @@
  *
  * The engine knows frames by identity only, never by text: equal `function` and equal `call_site`
  * in the same position under the same open parents is the same call. With names alone, call_site
- * is 0; a call_site of 0 is unknown and agrees with any. What sampling cannot prove is marked
+ * is 0; a call_site of 0 is unknown and agrees with any (two nodes of a call
+ * tree with different call sites are different, 0 or not). What sampling cannot prove is marked
  * (enum lapse_proof).
  *
  * Policies, each an option that is off unless set:
