@@ -33,8 +33,15 @@ static void on_edge(void *context, const struct lapse_edge *edge)
         .depth = edge->depth,
         .start = edge->kind == LAPSE_EDGE_START,
         .inferred = edge->proof != LAPSE_PROVEN,
+        .ambiguous = edge->proof == LAPSE_AMBIGUOUS,
     };
     calls->error = calls->options->edge(calls->options->context, &call);
+}
+
+static void on_interval(void *context, const struct lapse_interval *interval)
+{
+    struct calls *calls = context;
+    calls->options->interval(calls->options->context, interval);
 }
 
 /* Put the stack of a leaf into `frames`, outermost first. */
@@ -112,8 +119,13 @@ int lapse_calls(struct lapse_profile *profile, const struct lapse_calls_options 
     struct lapse_diff_options diff = {
         .close = LAPSE_CLOSE_NEXT, .period_ns = profile->period_ns,
         .gap_ns = lapse_calls_gap(profile, chosen),
-        .min_samples = chosen->min_samples, .edge = on_edge, .context = &calls,
+        .min_samples = chosen->min_samples, .edge = options->edge ? on_edge : NULL,
+        .interval = options->interval ? on_interval : NULL, .context = &calls,
     };
+    if (options->as_asked) {
+        diff.close = chosen->close;
+        diff.gap_ns = chosen->gap_ns;
+    }
     int error = calls.frames && calls.last_ns ? lapse_diff_create(&calls.diff, &diff) : -ENOMEM;
     if (!error)
         error = run(&calls);

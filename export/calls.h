@@ -12,7 +12,7 @@ struct lapse_call_edge {
     uint32_t thread;   /* index */
     uint32_t function; /* index */
     uint32_t depth;    /* 0 is the outermost */
-    bool start, inferred;
+    bool start, inferred, ambiguous; /* ambiguous ones are inferred too */
 };
 
 /* Called in order of time per thread: ends innermost first, then starts outermost first. Every start
@@ -26,6 +26,10 @@ struct lapse_calls_options {
     lapse_each_profile_sample *sample; /* may be NULL: called before the edges of a sample */
     void *context;
     const struct lapse_export_options *export_options;
+    /* For text that is read back: close and gap exactly as the options say, no other rule. */
+    bool as_asked;
+    /* May be NULL (as may `edge`): calls as they complete; `function` is an index plus one. */
+    void (*interval)(void *context, const struct lapse_interval *interval);
 };
 
 /* The silence after which a thread counts as off the CPU: the options' or one made from the period. */

@@ -7,6 +7,10 @@
 const struct lapse_export_format lapse_export_formats[] = {
     { "folded", "folded", "one line a stack, root;...;leaf weight (flame graph tools)",
       lapse_write_folded, false },
+    { "events", "events", "start and end of calls, a line each (lapse fold reads it)",
+      lapse_write_events, false },
+    { "intervals", "intervals", "calls from start to end, a line each, as they complete",
+      lapse_write_intervals, false },
     { "html", "html", "lapse's own page: flame graph, timeline, table in one file",
       lapse_write_html, false },
     { "pprof", "pb.gz", "pprof's profile.proto in gzip (go tool pprof)", lapse_write_pprof, true },

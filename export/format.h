@@ -56,6 +56,11 @@ const struct lapse_export_format *lapse_export_format_find(const char *name);
 /* The writers. */
 int lapse_write_folded(struct lapse_profile *profile, FILE *to,
                        const struct lapse_export_options *options, char *error, size_t error_size);
+int lapse_write_events(struct lapse_profile *profile, FILE *to,
+                       const struct lapse_export_options *options, char *error, size_t error_size);
+int lapse_write_intervals(struct lapse_profile *profile, FILE *to,
+                          const struct lapse_export_options *options, char *error,
+                          size_t error_size);
 int lapse_write_html(struct lapse_profile *profile, FILE *to,
                      const struct lapse_export_options *options, char *error, size_t error_size);
 int lapse_write_pprof(struct lapse_profile *profile, FILE *to,

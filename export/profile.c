@@ -242,7 +242,9 @@ static int add_input(struct lapse_profile *profile, const char *path, char *erro
     const char *name = strcmp(path, "-") ? path : "standard input";
     if (!looks_like_recording(fd)) {
         profile->source->folded_count++;
-        return lapse_profile_read_folded(profile, fd, name, error, error_size);
+        int failed = lapse_profile_read_folded(profile, fd, name, error, error_size);
+        close(fd);
+        return failed;
     }
     int result = lapse_recording_open_fd(&recording, fd, name, error, error_size);
     if (result)

@@ -2,10 +2,10 @@
 /* The profile's builder: folded text as an input. Frames are names alone. Offline only. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "event_text.h"
+#include "folded_reader.h"
 #include "profile_source.h"
 
 #define DEPTH_MAX 65536u
@@ -13,79 +13,76 @@
 /* Pseudo frames keep their meaning through text. */
 static uint32_t flags_of(const char *name)
 {
-    if (!strcmp(name, "[truncated]") || !strcmp(name, "[unwind failed]"))
+    if (!strcmp(name, LAPSE_TRUNCATED_NAME) || !strcmp(name, LAPSE_UNWIND_FAILED_NAME))
         return LAPSE_FUNCTION_PSEUDO | LAPSE_FUNCTION_CUT;
     return strcmp(name, "[not sampled]") ? 0 : LAPSE_FUNCTION_PSEUDO;
 }
 
-static uint32_t node_of(struct lapse_profile *profile, char *stack)
+static uint32_t node_of(struct lapse_profile *profile, char *stack, size_t left)
 {
     uint32_t node = 0;
-    char *rest = NULL;
-    for (char *name = strtok_r(stack, ";", &rest); name && node != LAPSE_NONE;
-         name = strtok_r(NULL, ";", &rest)) {
-        struct lapse_profile_node child = {
-            .parent = node,
-            .function = lapse_profile_function(profile, name, NULL, NULL, 0, LAPSE_NONE, flags_of(name)),
-        };
-        if (profile->nodes[node].depth >= DEPTH_MAX)
-            break;
-        node = child.function == LAPSE_NONE ? LAPSE_NONE : lapse_profile_child(profile, &child);
+    char *name;
+    size_t size;
+    while (lapse_stack_next(&stack, &left, &name, &size) && profile->nodes[node].depth < DEPTH_MAX) {
+        const char *kept = lapse_strings_keep_bytes(&profile->source->strings, name, size);
+        struct lapse_profile_node child = { .parent = node };
+        if (!kept)
+            return LAPSE_NONE;
+        child.function = lapse_profile_function(profile, kept, NULL, NULL, 0, LAPSE_NONE, flags_of(kept));
+        if (child.function == LAPSE_NONE)
+            return LAPSE_NONE;
+        node = lapse_profile_child(profile, &child);
+        if (node == LAPSE_NONE)
+            return LAPSE_NONE;
     }
     return node;
 }
 
-/* The weight is what follows the last space. Decimals are rounded. */
-static int parse_line(struct lapse_profile *profile, char *line)
+static int add_line(struct lapse_profile *profile, const struct lapse_folded_line *line)
 {
-    char *end, *space = strrchr(line, ' ');
-    if (!space || space == line)
-        return -EINVAL;
-    double value = strtod(space + 1, &end);
-    if (end == space + 1 || *end || !(value >= 0) || value > 9e18)
-        return -EINVAL;
-    uint64_t weight = strchr(space, '.') ? (uint64_t)(value + 0.5) : strtoull(space + 1, NULL, 10);
-    while (space > line && space[-1] == ' ')
-        space--;
-    *space = 0;
-    uint32_t node = node_of(profile, line);
+    uint32_t node = node_of(profile, line->stack, line->size);
     uint32_t leaf = node == LAPSE_NONE ? LAPSE_NONE : lapse_profile_leaf(profile, node, 0, 0);
     if (leaf == LAPSE_NONE)
         return -ENOMEM;
-    profile->leaves[leaf].count += weight;
-    profile->leaves[leaf].weight_ns += weight;
-    profile->leaves[leaf].squares += (double)weight;
+    profile->leaves[leaf].count += line->value;
+    profile->leaves[leaf].weight_ns += line->value;
+    profile->leaves[leaf].squares += (double)line->value;
     return 0;
+}
+
+static int add_lines(struct lapse_profile *profile, struct lapse_lines *lines, const char **cause)
+{
+    struct lapse_folded_line line;
+    char *text;
+    size_t size;
+    int result;
+    while ((result = lapse_lines_next(lines, &text, &size)) > 0) {
+        if (!size || *text == '#')
+            continue;
+        *cause = lapse_folded_parse(text, size, &line);
+        if (*cause)
+            return -EBADMSG;
+        result = add_line(profile, &line);
+        if (result)
+            return result;
+    }
+    return result;
 }
 
 int lapse_profile_read_folded(struct lapse_profile *profile, int fd, const char *name, char *error,
                               size_t error_size)
 {
-    FILE *file = fdopen(fd, "r");
-    char *line = NULL;
-    size_t capacity = 0;
-    unsigned long number = 0;
-    ssize_t size;
-    int result = file ? 0 : -errno;
-    if (!file)
-        close(fd);
-    while (!result && (size = getline(&line, &capacity, file)) > 0) {
-        number++;
-        while (size && (line[size - 1] == '\n' || line[size - 1] == '\r'))
-            line[--size] = 0;
-        if (!size || line[0] == '#')
-            continue;
-        result = parse_line(profile, line);
+    struct lapse_lines lines;
+    const char *cause = NULL;
+    int result = lapse_lines_attach(&lines, fd, name);
+    if (!result) {
+        result = add_lines(profile, &lines, &cause);
+        if (cause)
+            snprintf(error, error_size, "%s:%llu: neither a recording nor folded text: %s", name,
+                     (unsigned long long)lines.number, cause);
+        lapse_lines_close(&lines);
     }
-    if (!result && ferror(file))
-        result = -EIO;
-    if (result == -EINVAL)
-        snprintf(error, error_size, "%s:%lu: neither a recording nor folded text: no weight at the end",
-                 name, number);
-    else if (result)
+    if (result && !cause)
         snprintf(error, error_size, "%s: %s", name, strerror(-result));
-    free(line);
-    if (file)
-        fclose(file);
     return result;
 }

@@ -79,7 +79,7 @@ uint32_t lapse_profile_leaf_at(struct lapse_profile *profile, struct lapse_sessi
 /* profile_notes.c. */
 int lapse_profile_add_notes(struct lapse_profile *profile);
 
-/* profile_folded.c: add the stacks of folded text. */
+/* profile_folded.c: add the stacks of folded text. The descriptor stays the caller's. */
 int lapse_profile_read_folded(struct lapse_profile *profile, int fd, const char *name, char *error,
                               size_t error_size);
 

@@ -210,7 +210,7 @@ Test(profile, jit_code_is_named_by_its_time)
 
 Test(profile, folded_text)
 {
-    put_text(path, "main;work 10\nmain;work;[truncated] 2.6\nmain;with space 3\r\n\n# note\nmain;work 1\n");
+    put_text(path, "main;work 10\nmain;work;[truncated] 3\nmain;with space 3\r\n\n# note\nmain;work 1\n");
     struct lapse_profile *profile = must_open(1, NULL);
     cr_assert_eq(profile->leaf_count, 3);
     cr_expect_str_eq(stack_of(profile, 0), "main;work");
@@ -237,7 +237,7 @@ Test(profile, bad_inputs_are_named)
     struct lapse_profile *profile;
     char expected[128];
     put_text(path, "main;work 10\nno weight here\n");
-    cr_expect_eq(lapse_profile_open(&profile, paths, 1, NULL, error, sizeof error), -EINVAL);
+    cr_expect_eq(lapse_profile_open(&profile, paths, 1, NULL, error, sizeof error), -EBADMSG);
     snprintf(expected, sizeof expected, "%s:2: ", path);
     cr_expect_eq(strncmp(error, expected, strlen(expected)), 0, "%s", error);
     unlink(path);

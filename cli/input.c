@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening profiles; see input.h. */
+#include "input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+
+#define ERROR_BYTES 4096
+
+/* What takes no second is not worth a line. */
+struct progress { const char *command; time_t start; bool shown; };
+
+static void show(void *context, uint64_t done, uint64_t total)
+{
+    struct progress *progress = context;
+    if (!total || time(NULL) - progress->start < 1)
+        return;
+    progress->shown = done < total;
+    fprintf(stderr, done < total ? "\rlapse %s: reading, %3u %%" : "\r\033[K", progress->command,
+            (unsigned)(100.0 * (double)done / (double)total));
+}
+
+int lapse_input_open(const char *command, struct lapse_profile **profile, char *const *paths, int count,
+                     const struct lapse_input_options *options)
+{
+    char error[ERROR_BYTES] = "";
+    struct progress progress = { command, time(NULL), false };
+    struct lapse_profile_options how = { .lines = options->lines, .no_inlines = options->no_inlines };
+    if (count <= 0)
+        return lapse_complain(command, "no file given; `-` is standard input");
+    if (!options->quiet && isatty(STDERR_FILENO)) {
+        how.progress = show;
+        how.progress_context = &progress;
+    }
+    int result = lapse_profile_open(profile, (const char *const *)paths, (uint32_t)count, &how, error,
+                                    sizeof error);
+    if (progress.shown)
+        fputs("\r\033[K", stderr);
+    if (!result)
+        return 0;
+    return lapse_complain(command, "%s", *error ? error : strerror(-result));
+}
+
+void lapse_input_close(struct lapse_profile *profile)
+{
+    lapse_profile_close(profile);
+}

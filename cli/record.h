@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* lapse record in parts: record.c reads options and tells the story, record_check.c looks at the
+ * command before it runs, record_run.c runs it, record_collect.c makes one recording of the spools. */
+#ifndef LAPSE_CLI_RECORD_H
+#define LAPSE_CLI_RECORD_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+/* Why a command cannot be profiled, though it can run. */
+enum lapse_obstacle {
+    LAPSE_OBSTACLE_NONE,
+    LAPSE_OBSTACLE_STATIC,   /* no dynamic loader, so no LD_PRELOAD */
+    LAPSE_OBSTACLE_CLASS,    /* another machine or word size */
+    LAPSE_OBSTACLE_SETUID,   /* the loader ignores LD_PRELOAD */
+};
+
+/* Find the command as execvp would. Returns 0 and its path, or 126/127 (the shell's statuses) after a
+ * message. */
+int lapse_record_find(const char *command, char path[PATH_MAX]);
+/* Look at the file (a script's interpreter for a script). `subject` is the file that was judged. */
+enum lapse_obstacle lapse_record_obstacle(const char *path, char subject[PATH_MAX]);
+/* liblapse.so: beside this executable, in ../lib or where it was installed. Returns false after a
+ * message. */
+bool lapse_record_library(char path[PATH_MAX]);
+
+struct lapse_record_run {
+    char *const *arguments; /* of the command */
+    const char *path;
+    char **environment;     /* for the command */
+    int status;             /* as the shell would give it: 0-255, 128+N */
+    bool signalled;
+    int signal;
+    struct rusage usage;    /* of the command and all children that were waited for */
+    double seconds;         /* it took */
+};
+
+/* Run it and wait for its end; signals sent to us are passed on. Returns 0 or a negative errno when
+ * it could not be started. */
+int lapse_record_run(struct lapse_record_run *run);
+
+struct lapse_record_place {
+    char folder[PATH_MAX];  /* where the recording goes */
+    char spools[PATH_MAX];  /* the private folder of this run */
+    char base[NAME_MAX + 1]; /* of the recording without `.lapse` */
+    char path[PATH_MAX];    /* of the recording, when it is there */
+    uint32_t spool_count;   /* spools with something in them */
+    uint64_t bytes;
+};
+
+/* Make the private folder; nothing is run when that fails. `output` may have `.lapse` at its end.
+ * Returns 0, or a negative errno after a message. */
+int lapse_record_place_make(struct lapse_record_place *place, const char *output);
+/* All spools become one recording, never in place of another file. Returns 0 (spool_count 0: nothing
+ * was sampled and there is no file) or a negative errno after a message; spools then stay. */
+int lapse_record_collect(struct lapse_record_place *place);
+/* The private folder and all in it. */
+void lapse_record_place_remove(struct lapse_record_place *place);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* From the spools of many processes to one recording: end to end, in order of start, since two
+ * recordings end to end are a recording. Memory is bounded; what is there is never overwritten; when
+ * something fails the spools stay where they are. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "index.h"
+#include "record.h"
+#include "wire.h"
+
+#define SUFFIX ".lapse"
+#define NUMBERS 10000 /* files of one name that are tried */
+#define HEADER_FIELD 1
+#define START_FIELD 14
+#define START_BYTES 65536u
+
+struct spool { char *name; uint64_t start_ns, bytes; };
+struct spools { struct spool *items; uint32_t count; };
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), end_size = strlen(end);
+    return size > end_size && !strcmp(text + size - end_size, end);
+}
+
+int lapse_record_place_make(struct lapse_record_place *place, const char *output)
+{
+    char copy[PATH_MAX];
+    *place = (struct lapse_record_place){ 0 };
+    snprintf(copy, sizeof copy, "%s", output);
+    if (ends_with(copy, SUFFIX))
+        copy[strlen(copy) - strlen(SUFFIX)] = 0;
+    char *slash = strrchr(copy, '/');
+    const char *base = slash ? slash + 1 : copy;
+    if (slash)
+        *slash = 0;
+    const char *folder = !slash ? "." : *copy ? copy : "/";
+    int error = 0;
+    if (!*base || strlen(output) >= PATH_MAX || strlen(base) > NAME_MAX - 32)
+        error = *base ? ENAMETOOLONG : EISDIR;
+    else if (!realpath(folder, place->folder))
+        error = errno;
+    if (!error) {
+        snprintf(place->base, sizeof place->base, "%s", base);
+        if (snprintf(place->spools, PATH_MAX, "%s/.lapse-run-XXXXXX", place->folder) >= PATH_MAX - NAME_MAX)
+            error = ENAMETOOLONG;
+        else if (!mkdtemp(place->spools))
+            error = errno;
+    }
+    if (error) {
+        lapse_complain("record", "%s: %s; the command was not run", slash ? folder : output, strerror(error));
+        return -error;
+    }
+    /* Servers that are started by root write their spool as another user. That user can make files
+     * here, but neither list the folder nor touch those of others. */
+    if (!geteuid())
+        chmod(place->spools, 01733);
+    return 0;
+}
+
+/* When the session of a spool started: from the header in its first chunk. 0 when it has none. */
+static uint64_t start_of(int fd)
+{
+    uint8_t *bytes = malloc(START_BYTES);
+    uint64_t value = 0, start = 0;
+    uint32_t size, crc, field;
+    struct lapse_wire_reader header, body;
+    ssize_t got = bytes ? pread(fd, bytes, START_BYTES, 0) : -1;
+    if (got > (ssize_t)LAPSE_CHUNK_HEAD && !lapse_chunk_head_read(bytes, &size, &crc)) {
+        struct lapse_wire_reader chunk = { bytes + LAPSE_CHUNK_HEAD, bytes + got };
+        if (lapse_wire_next(&chunk, &field, &value, &header) == 1 && field == HEADER_FIELD)
+            while (lapse_wire_next(&header, &field, &value, &body) == 1)
+                if (field == START_FIELD)
+                    start = value;
+    }
+    free(bytes);
+    return start;
+}
+
+/* Only regular files with one name: root's folder may be written to by others. */
+static int open_spool(int folder, const char *name, struct stat *status)
+{
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 && (fstat(fd, status) || !S_ISREG(status->st_mode) || status->st_nlink != 1)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int add_spool(struct spools *spools, int folder, const char *name)
+{
+    struct stat status;
+    int fd = open_spool(folder, name, &status);
+    if (fd < 0 || !status.st_size) {
+        if (fd >= 0)
+            close(fd);
+        return 0;
+    }
+    struct spool *items = lapse_array_grow(spools->items, spools->count, sizeof *items);
+    char *copy = strdup(name);
+    uint64_t start = start_of(fd);
+    close(fd);
+    if (items)
+        spools->items = items;
+    if (!items || !copy) {
+        free(copy);
+        return -ENOMEM;
+    }
+    items[spools->count++] = (struct spool){ copy, start, (uint64_t)status.st_size };
+    return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct spool *left = a, *right = b;
+    if (left->start_ns != right->start_ns)
+        return left->start_ns < right->start_ns ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
+static int list_spools(struct spools *spools, const char *path)
+{
+    DIR *folder = opendir(path);
+    int error = folder ? 0 : -errno;
+    for (struct dirent *entry; !error && (entry = readdir(folder));)
+        if (ends_with(entry->d_name, SUFFIX))
+            error = add_spool(spools, dirfd(folder), entry->d_name);
+    if (folder)
+        closedir(folder);
+    if (spools->count)
+        qsort(spools->items, spools->count, sizeof *spools->items, by_start);
+    return error;
+}
+
+static void free_spools(struct spools *spools)
+{
+    for (uint32_t i = 0; i < spools->count; i++)
+        free(spools->items[i].name);
+    free(spools->items);
+}
+
+static int copy_bytes(int from, int to, uint64_t *copied)
+{
+    char bytes[65536];
+    for (;;) {
+        /* The kernel copies where it can; what it cannot, in our memory. */
+        ssize_t got = copy_file_range(from, NULL, to, NULL, 1u << 30, 0);
+        if (got < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
+            got = read(from, bytes, sizeof bytes);
+            for (ssize_t done = 0, wrote; got > 0 && done < got; done += wrote)
+                if ((wrote = write(to, bytes + done, (size_t)(got - done))) < 0)
+                    return -errno;
+        }
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got ? -errno : 0;
+        *copied += (uint64_t)got;
+    }
+}
+
+/* All spools into one new file of the private folder. */
+static int concatenate(struct lapse_record_place *place, const struct spools *spools, char path[PATH_MAX])
+{
+    struct stat status;
+    if (snprintf(path, PATH_MAX, "%s/recording", place->spools) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    int folder = open(place->spools, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int error = folder < 0 || to < 0 ? -errno : 0;
+    for (uint32_t i = 0; i < spools->count && !error; i++) {
+        int from = open_spool(folder, spools->items[i].name, &status);
+        if (from < 0)
+            continue;
+        error = copy_bytes(from, to, &place->bytes);
+        close(from);
+    }
+    if (folder >= 0)
+        close(folder);
+    if (to >= 0 && close(to) && !error)
+        error = -errno;
+    if (error)
+        unlink(path);
+    return error;
+}
+
+/* Give the finished file its name, or the name with the first number that is free. */
+static int publish(struct lapse_record_place *place, const char *finished)
+{
+    for (unsigned number = 0; number < NUMBERS; number++) {
+        char suffix[32];
+        snprintf(suffix, sizeof suffix, number ? ".%u" SUFFIX : SUFFIX, number);
+        if (snprintf(place->path, PATH_MAX, "%s/%s%s", place->folder, place->base, suffix) >= PATH_MAX)
+            return -ENAMETOOLONG;
+        /* Both fail when the name is taken; not every file system can do the first. */
+        if (!renameat2(AT_FDCWD, finished, AT_FDCWD, place->path, RENAME_NOREPLACE))
+            return 0;
+        if (errno == EINVAL && !link(finished, place->path))
+            return unlink(finished), 0;
+        if (errno != EEXIST)
+            return -errno;
+    }
+    return -EEXIST;
+}
+
+int lapse_record_collect(struct lapse_record_place *place)
+{
+    struct spools spools = { 0 };
+    char finished[PATH_MAX] = "";
+    int error = list_spools(&spools, place->spools);
+    place->spool_count = spools.count;
+    place->path[0] = 0;
+    if (!error && spools.count == 1) {
+        if (snprintf(finished, sizeof finished, "%s/%s", place->spools, spools.items[0].name) >= PATH_MAX)
+            error = -ENAMETOOLONG;
+        place->bytes = spools.items[0].bytes;
+    } else if (!error && spools.count) {
+        error = concatenate(place, &spools, finished);
+    }
+    if (!error && spools.count)
+        error = publish(place, finished);
+    free_spools(&spools);
+    if (error) {
+        lapse_complain("record", "%s/%s" SUFFIX ": %s; what was recorded stays in %s", place->folder,
+                       place->base, strerror(-error), place->spools);
+        place->path[0] = 0;
+    }
+    return error;
+}
+
+void lapse_record_place_remove(struct lapse_record_place *place)
+{
+    DIR *folder = opendir(place->spools);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(place->spools);
+}
