@@ -55,7 +55,8 @@ static uint64_t due(const struct lapse_slot *slot, uint64_t now)
 
 uint64_t lapse_clock_late(const struct lapse_slot *slot)
 {
-    if (lapse_runtime.clock != LAPSE_CLOCK_CPU)
+    if (lapse_runtime.clock != LAPSE_CLOCK_CPU ||
+        (lapse_runtime.settings.delay_ns && lapse_sys_clock(CLOCK_MONOTONIC) < lapse_runtime.begin_ns))
         return 0;
     uint64_t expected = slot->due_before + due(slot, lapse_sys_clock(clock_number(slot)));
     uint64_t delivered = atomic_load_explicit(&slot->delivered, memory_order_relaxed);

@@ -257,7 +257,7 @@ int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns,
         result = is_open(state) ? -EALREADY : state == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
     else if (!(result = set_up(settings, error)) && !(result = install_handler())) {
         set_state(settings->start_paused ? LAPSE_STATE_PAUSED : LAPSE_STATE_RUNNING);
-        lapse_thread_adopt_self(lapse_thread_own_bounds(), from_ns);
+        lapse_thread_adopt_self(lapse_thread_own_bounds(), settings->delay_ns ? ~UINT64_C(0) : from_ns);
         if (!lapse_runtime.preloaded)
             lapse_scan_threads();
     }

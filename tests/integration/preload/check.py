@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: MIT
+"""Programs under LD_PRELOAD=liblapse.so: their profiles against what the kernel says of them.
+
+usage: check.py CASE LIBRARY HOSTS_FOLDER. Exit status 0, 1, or 77 for skipped. Needs python3-minimal.
+Each run has a folder of its own; all figures are printed.
+"""
+import glob
+import math
+import os
+import shutil
+import signal
+import sys
+import tempfile
+
+CASE, LIBRARY, HOSTS = sys.argv[1:4]
+PERIOD = 5025125e-9  # of 199 Hz
+
+
+class Run:
+    """One program, run to its end in an empty folder."""
+
+    def __init__(self, arguments, environment=None, limit=60, output=None):
+        self.folder = tempfile.mkdtemp(prefix="lapse-preload-")
+        self.status, usage = self.spawn(arguments, environment or {}, limit, output)
+        self.cpu = usage.ru_utime + usage.ru_stime
+        self.rss_kib = usage.ru_maxrss
+        self.lines, self.facts = {}, {}
+        for name in glob.glob(self.folder + "/*.folded"):
+            self.read_folded(name)
+        for name in glob.glob(self.folder + "/*.events"):
+            self.read_facts(name)
+        self.files = sorted(os.listdir(self.folder))
+        shutil.rmtree(self.folder)
+
+    def spawn(self, arguments, environment, limit, output):
+        pid = os.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            signal.alarm(limit)
+            sink = os.open(output or "/dev/null", os.O_WRONLY)
+            os.dup2(sink, 1)
+            os.execvpe(arguments[0], arguments, {**os.environ, "LD_PRELOAD": LIBRARY, **environment})
+        _, status, usage = os.wait4(pid, 0)
+        return status, usage
+
+    def read_folded(self, name):
+        with open(name, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                stack, weight = line.rstrip("\n").rsplit(" ", 1)
+                self.lines[stack] = self.lines.get(stack, 0) + int(weight)
+
+    def read_facts(self, name):
+        with open(name, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if not line.startswith("# "):
+                    break
+                words = line.split()
+                self.facts[words[1]] = words[2]
+
+    def samples(self):
+        return sum(self.lines.values())
+
+    def share(self, test):
+        return sum(weight for stack, weight in self.lines.items() if test(stack)) / max(self.samples(), 1)
+
+    def cut_share(self):
+        return self.share(lambda stack: stack.startswith(("[unwind failed]", "[truncated]")))
+
+
+def require(truth, text):
+    print(("ok: " if truth else "FAILED: ") + text)
+    if not truth:
+        sys.exit(1)
+
+
+def program(name):
+    path = shutil.which(name) if os.sep not in name else name
+    if not path:
+        print("skipped: no " + name)
+        sys.exit(77)
+    return path
+
+
+def check_total(what, run, period=PERIOD, tolerance=0.03, reach=0.99):
+    """Weights against getrusage. Beside the tolerance, the phase of each thread's timer is random:
+    half a period and its spread for the few threads of these programs."""
+    seconds = run.samples() * period
+    require(run.status == 0, "%s ended with 0 (%d)" % (what, run.status))
+    require(abs(seconds - run.cpu) <= tolerance * run.cpu,
+            "%s: profile %.3f s, getrusage %.3f s (%+.2f %%)" % (what, seconds, run.cpu, 100 * (seconds / run.cpu - 1)))
+    require(1 - run.cut_share() >= reach, "%s: %.2f %% reach the root" % (what, 100 - 100 * run.cut_share()))
+
+
+def case_sqlite():
+    query = ("with recursive c(x) as (select 1 union all select x+1 from c where x<%d) "
+             "select count(*) from c a join c b on (a.x*b.x)%%7=3;")
+    run = Run([program("sqlite3"), ":memory:", query % 6500])
+    check_total("sqlite3", run)
+
+
+def case_xz():
+    data = tempfile.NamedTemporaryFile(prefix="lapse-preload-")
+    words = b"".join(b"%d %x\n" % (i * 7919 % 100003, i * i) for i in range(250000))
+    data.write(words)
+    data.flush()
+    run = Run([program("xz"), "-T2", "--block-size=2MiB", "-9", "-k", "-c", data.name])
+    check_total("xz -T2", run)
+    workers = run.share(lambda stack: "lzma" in stack or "start_thread" in stack or "clone" in stack or ";" in stack)
+    require(workers > 0.9, "xz -T2: %.1f %% have stacks" % (100 * workers))
+
+
+def case_python():
+    source = ("import threading\n"
+              "def f():\n  s = 0\n  for i in range(9000000): s += i * i\n"
+              "t = [threading.Thread(target=f) for _ in range(4)]\n"
+              "[x.start() for x in t]; f(); [x.join() for x in t]\n")
+    run = Run([program("python3"), "-c", source])
+    check_total("python3", run)
+    require(int(run.facts.get("unsampled_threads", 0)) == 0, "python3: every thread was sampled")
+
+
+def case_exceptions():
+    run = Run([HOSTS + "/exceptions", "3.2"])
+    # The unwinder of C++ changes stacks by hand while it lands: some pcs there have no rule.
+    check_total("exceptions", run, reach=0.97)
+    require(run.share(lambda stack: "_Unwind_RaiseException" in stack) > 0.05, "throws were seen")
+
+
+def case_shares():
+    """Shares 1:2:4:8 of 15, each within four standard errors, retried with doubled duration."""
+    seconds = 2.0
+    while True:
+        run = Run([HOSTS + "/shares", str(seconds)])
+        total = run.samples()
+        worst = 0
+        for part in (1, 2, 4, 8):
+            p = part / 15
+            seen = run.share(lambda stack: "share_%d" % part in stack)
+            error = math.sqrt(p * (1 - p) / max(total, 1))
+            worst = max(worst, abs(seen - p) / error)
+            print("share_%d: %.4f, wanted %.4f +- %.4f" % (part, seen, p, error))
+        if worst <= 4 or seconds >= 8:
+            break
+        seconds *= 2
+    require(worst <= 4, "shares within four standard errors (%.2f), %d samples" % (worst, total))
+    require(run.cut_share() == 0, "all reach the root")
+
+
+def case_nothing():
+    """1 Hz: a tick falls into a process of 1 ms once in a thousand runs."""
+    for _ in range(2):
+        run = Run(["true"], {"LAPSE_HZ": "1"})
+        if not run.files:
+            break
+    require(run.status == 0 and not run.files, "true leaves no files: %s" % run.files)
+
+
+def case_malloc():
+    run = Run([HOSTS + "/own_malloc"], {"LAPSE_HZ": "1000"})
+    require(run.status == 0, "no malloc from lapse (status %d)" % run.status)
+    require(run.samples() > 100, "%d samples" % run.samples())
+
+
+def case_late():
+    """2,000 threads of 1 to 5 ms. A thread of t ms has floor or ceil of t/period expiries; the sum over
+    n threads has a variance below n/4, so four standard errors are 2*sqrt(n) periods; 2 % are the
+    kernel's part of a thread's end, after its own last look at its clock."""
+    count = 2000
+    run = Run([HOSTS + "/threads", "short", str(count), "1000", "5000"])
+    seconds, error = run.samples() * PERIOD, 2 * math.sqrt(count) * PERIOD + 0.02 * run.cpu
+    require(run.status == 0, "ended with 0")
+    require(abs(seconds - run.cpu) <= error,
+            "profile %.3f s, getrusage %.3f s, tolerance %.3f s" % (seconds, run.cpu, error))
+    require(int(run.facts["late_ticks"]) > 0, "%s late ticks" % run.facts["late_ticks"])
+
+
+def case_living():
+    count = 2000 if CASE == "living" else 5000
+    run = Run([HOSTS + "/threads", "living", str(count)])
+    if os.WIFEXITED(run.status) and os.WEXITSTATUS(run.status) == 77:
+        sys.exit(77)
+    require(run.status == 0, "%d living threads" % count)
+    require(int(run.facts.get("unsampled_threads", 0)) == 0, "all were sampled")
+
+
+def case_short():
+    """Memory of dead threads is reused: ten thousand threads cost what a few cost."""
+    few = Run([HOSTS + "/threads", "short", "200", "0", "100"])
+    many = Run([HOSTS + "/threads", "short", "10000", "0", "100"])
+    require(many.status == 0, "10,000 short threads")
+    require(many.rss_kib < few.rss_kib + 4096, "memory %d KiB, with 200 threads %d KiB" % (many.rss_kib, few.rss_kib))
+
+
+def case_exits():
+    run = Run([HOSTS + "/threads", "exits", "3"], {"LAPSE_HZ": "1000"})
+    require(run.status == 0, "threads that end while they are sampled (status %d)" % run.status)
+    require(run.samples() > 500, "%d samples" % run.samples())
+
+
+def case_fast():
+    """1,000 Hz: ticks merge at the kernel's HZ, weights do not."""
+    run = Run([HOSTS + "/shares", "3.1"], {"LAPSE_HZ": "1000"})
+    check_total("1,000 Hz", run, period=1e-3)
+    print("ticks %s, merged %s" % (run.facts["ticks"], run.facts["merged_ticks"]))
+
+
+def case_options():
+    run = Run(["true"], {"LAPSE_HZ": "abc"})
+    require(run.status == 0 and not run.files, "a bad option leaves the host alone")
+    run = Run([HOSTS + "/shares", "0.5"], {"LAPSE_EXPORT": "none", "LAPSE_OUT": "x-%e"})
+    require(run.files == ["x-shares.lapse"], "only the spool: %s" % run.files)
+    run = Run([HOSTS + "/shares", "0.5"], {"LAPSE_DELAY": "100"})
+    require(not run.files, "nothing before the delay is over: %s" % run.files)
+    run = Run([HOSTS + "/shares", "1.5"], {"LAPSE_DURATION": "0.5"})
+    require(0.2 < run.samples() * PERIOD < 0.8, "stopped after half a second: %d samples" % run.samples())
+    run = Run([HOSTS + "/shares", "0.5"], {"LAPSE_START": "paused"})
+    require(not run.files, "paused from the start: %s" % run.files)
+    run = Run(["sh", "-c", "%s/shares 0.3; %s/shares 0.3" % (HOSTS, HOSTS)], {"LAPSE_OUT": "same", "LAPSE_EXPORT": "none"})
+    require({"same.lapse", "same.1.lapse"} <= set(run.files), "nothing is overwritten: %s" % run.files)
+
+
+CASES = {name[5:]: value for name, value in globals().items() if name.startswith("case_")}
+CASES["living_5000"] = case_living
+CASES[CASE]()
