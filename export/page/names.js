@@ -61,7 +61,7 @@ class TextFitter {
             if (headWidth + tailWidth + next > room) break;
             if (fromHead) { headWidth += next; head++; } else { tailWidth += next; tail--; }
         }
-        if (head < 2) return "";
+        if (head < 3) return "";
         if (isLow(text.charCodeAt(head))) head--;
         if (isLow(text.charCodeAt(tail))) tail++;
         return text.slice(0, head) + "…" + text.slice(tail);

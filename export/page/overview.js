@@ -23,7 +23,7 @@ class Overview {
     /* CPUs in use, a value for each pixel column. */
     measure(width) {
         const { profile, threads } = this.choice, step = profile.duration / width || 1;
-        const smooth = Math.max(step, 3 * (profile.period || 1)), use = new Float64Array(width);
+        const smooth = Math.max(step, 6 * (profile.period || 1)), use = new Float64Array(width);
         for (let t = 0; t < profile.threads.length; t++)
             if (threads[t]) addUse(profile, t, 0, step, smooth, use);
         this.use = use;

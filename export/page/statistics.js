@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Sampling error of shares, by the rule of export/statistics.c, and how numbers are written. */
 
-/* Wilson's 95 % interval; samples of unequal weight count as whole^2 / squares equal ones. */
+/* How many samples of equal weight would tell as much as these. */
+function effectiveSamples(share, part, whole, partSquares, wholeSquares) {
+    const rest = whole - part, restSquares = wholeSquares - partSquares, kish = whole * whole / wholeSquares;
+    if (part <= 0 || rest <= 0 || partSquares <= 0 || restSquares <= 0) return kish;
+    const variance = ((1 - share) ** 2 * partSquares + share * share * restSquares) / (whole * whole);
+    const linear = share * (1 - share) / variance;
+    const known = part * part / partSquares >= 50 && rest * rest / restSquares >= 50;
+    return known || linear < kish ? linear : kish;
+}
+
+/* Wilson's 95 % interval of a share of weight. */
 function shareInterval(part, whole, partSquares, wholeSquares) {
     if (!(whole > 0) || !(wholeSquares > 0)) return { low: 0, high: 1 };
-    const z = 1.959963984540054, n = whole * whole / wholeSquares;
-    const p = Math.min(1, Math.max(0, part / whole));
-    const middle = (p + z * z / (2 * n)) / (1 + z * z / n);
-    const half = z / (1 + z * z / n) * Math.sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-    return { low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
+    const z = 1.959963984540054, share = Math.min(1, Math.max(0, part / whole));
+    const n = effectiveSamples(share, part, whole, partSquares, wholeSquares), scale = 1 + z * z / n;
+    const centre = (share + z * z / (2 * n)) / scale;
+    const half = z / scale * Math.sqrt(share * (1 - share) / n + z * z / (4 * n * n));
+    return { low: share > 0 ? Math.max(0, centre - half) : 0, high: share < 1 ? Math.min(1, centre + half) : 1 };
 }
 
 function percentText(share) {
