@@ -222,7 +222,7 @@ class FlameView {
     drawName(context, frame, left, right, y, found, above) {
         const { choice } = this, fitter = this.surface.fitter;
         const inlined = frame.inlined(choice.shape);
-        const text = fitter.fit(frame.func < 0 ? this.rootName() : choice.name(frame.func), right - left - 10);
+        const text = frame.func < 0 ? fitter.fit(this.rootName(), right - left - 10) : fitter.fitName(choice.name(frame.func), right - left - 10);
         if (!text) return;
         context.fillStyle = found ? choice.palette.foundText : choice.palette.text;
         context.globalAlpha = above ? 0.7 : 1;

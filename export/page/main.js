@@ -19,7 +19,10 @@ class Page {
         this.details = new Details(choice, body);
         this.keys = new Keys(choice, this);
         this.legend = app.appendChild(make("footer", { class: "legend" }));
-        choice.listen((what) => what === "view" && this.showTabs());
+        choice.listen((what) => {
+            if (what === "view") this.showTabs();
+            if (what === "filter") this.showLegend();
+        });
         document.title = elideText(shownName(profile.title), 80) + " – lapse";
         const dark = matchMedia("(prefers-color-scheme: dark)");
         this.setTheme(dark.matches ? "dark" : "light");

@@ -23,6 +23,37 @@ function isLow(unit) {
     return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
+/* A C++ or Rust name without what tells least: parameters, template arguments, result type. */
+function briefName(name) {
+    if (!/[(<]/.test(name) || name.startsWith("<") || name.startsWith("[")) return name;
+    let out = "";
+    for (let i = 0; i < name.length;) {
+        const operator = /^operator(?:\(\)|[<>=!+*/%^&|~,-]+|\[\])/.exec(name.slice(i, i + 14));
+        if (operator && !/\w$/.test(out)) {
+            out += operator[0];
+            i += operator[0].length;
+        } else if (name.startsWith("(anonymous namespace)", i)) {
+            out += "(anonymous)";
+            i += 21;
+        } else if (name[i] === "(" || name[i] === "<") {
+            if (name[i] === "<") out += "<…>";
+            i = closing(name, i);
+        } else out += name[i++];
+    }
+    out = out.replace(/( const| volatile|&|\s)+$/, "");
+    const word = out.indexOf("operator"), space = out.lastIndexOf(" ", word < 0 ? Infinity : word);
+    return out.slice(space + 1) || name;
+}
+
+/* Behind the bracket that closes the one at `from`; the end when none does. */
+function closing(name, from) {
+    for (let i = from, depth = 0; i < name.length; i++) {
+        if (name[i] === "(" || name[i] === "<" && !name.startsWith("operator", i - 8)) depth++;
+        else if ((name[i] === ")" || name[i] === ">" && name[i - 1] !== "-") && --depth === 0) return i + 1;
+    }
+    return name.length;
+}
+
 class TextFitter {
     constructor(context) {
         this.context = context;
@@ -48,11 +79,25 @@ class TextFitter {
         }
         return width;
     }
+    /* A function's name: whole, else brief, else the two ends of the brief one. */
+    fitName(name, room) {
+        if (this.fits(name, room)) return name;
+        this.brief = this.brief || new Map();
+        let brief = this.brief.get(name);
+        if (brief === undefined) {
+            if (this.brief.size > 20000) this.brief.clear();
+            this.brief.set(name, brief = briefName(name));
+        }
+        return this.fit(brief, room);
+    }
+    fits(text, room) {
+        let width = 0;
+        for (let i = 0; i < text.length && width <= room; i++) width += this.glyph(text, i);
+        return width <= room;
+    }
     /* The text, or its two ends, within `room` pixels; "" when not even a few letters fit. */
     fit(text, room) {
-        let width = 0, i = 0;
-        for (; i < text.length && width <= room; i++) width += this.glyph(text, i);
-        if (width <= room) return text;
+        if (this.fits(text, room)) return text;
         room -= this.wide.get("…");
         let head = 0, headWidth = 0, tail = text.length, tailWidth = 0;
         for (;;) {

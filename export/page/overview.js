@@ -204,7 +204,7 @@ class Brush {
         if (!range) return;
         const from = Math.max(this.left, this.x(range[0])), to = Math.max(this.left, this.x(range[1]));
         context.fillStyle = palette.ground;
-        context.globalAlpha = 0.6;
+        context.globalAlpha = 0.55;
         context.fillRect(this.left, 0, from - this.left, height);
         context.fillRect(to, 0, this.surface.parent.clientWidth - to, height);
         context.globalAlpha = 1;

@@ -181,7 +181,7 @@ class Timeline {
         for (const bar of bitmap.bars) {
             const y = top + bar.depth * lane.row, x0 = Math.max(LABEL_WIDTH, left + bar.x0 * scale), x1 = Math.min(end, left + bar.x1 * scale);
             if (x1 - x0 < 24 || y < 0 || y > view) continue;
-            const text = fitter.fit(choice.name(bar.func), x1 - x0 - 8);
+            const text = fitter.fitName(choice.name(bar.func), x1 - x0 - 8);
             if (!text) continue;
             const found = choice.matches ? choice.matches[bar.func] : choice.selected >= 0 && choice.profile.nameOf[bar.func] === choice.selected;
             context.fillStyle = strong && found ? (choice.matches ? choice.palette.foundText : choice.palette.ground) : choice.palette.text;

@@ -118,3 +118,26 @@ test("hovering tells self, total and share", async () => {
     assert.match(await page.textContent(".tip"), /^aTotal60\s+·\s+60\.0\s%.*Self0/);
     await page.close();
 });
+
+test("names without room lose what tells least, then their middle", async () => {
+    const page = await open(html(folded("names", SMALL)));
+    const fit = (name, room) => flame(page, `view.surface.fitter.fitName(${JSON.stringify(name)}, ${room})`);
+    assert.equal(await fit("short(int)", 500), "short(int)");
+    for (const [name, brief] of [
+        ["clang::Sema::PerformPendingInstantiations(bool)", "clang::Sema::PerformPendingInstantiations"],
+        ["void std::sort<int*, less<int> >(int*, int*, less<int>)", "std::sort<…>"],
+        ["std::function<int (int)>::operator()(int) const", "std::function<…>::operator()"],
+        ["std::ostream& operator<< <char>(std::ostream&, char)", "operator<< <…>"],
+        ["(anonymous namespace)::Pass::run(llvm::Function&)", "(anonymous)::Pass::run"],
+        ["main(int, char**)::{lambda(int)#1}::operator()(int) const", "main::{lambda#1}::operator()"],
+        ["operator new(unsigned long)", "operator new"],
+        ["unbalanced<<<(", "unbalanced<…>"],
+    ]) {
+        const whole = await flame(page, `view.surface.context.measureText(${JSON.stringify(name)}).width`);
+        assert.match(await fit(name, whole - 6), new RegExp("^" + brief.replace(/[^\w]/g, "\\$&") + "(<…>)?$"), name);
+    }
+    const cut = await fit("a_very_long_function_name_of_plain_c", 120);
+    assert.match(cut, /^a_very.*….*_c$/);
+    assert.ok(await flame(page, `view.surface.context.measureText(${JSON.stringify(cut)}).width`) <= 121);
+    await page.close();
+});
