@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tests of export formats share: made recordings, exports of them, and the figures that every
+ * consumer must read back, taken from folded text in nanoseconds. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export const folder = mkdtempSync(join(tmpdir(), "lapse-export-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+export function run(program, args, options = {}) {
+    return execFileSync(program, args, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"], ...options });
+}
+
+/* A recording of the generator: fields as of struct lapse_test_recording. */
+export function recording(name, ...fields) {
+    const path = join(folder, `${name}.lapse`);
+    run(process.env.MAKE_RECORDING, [path, ...fields]);
+    return path;
+}
+
+/* Two processes of two threads with inlined functions, lines, labels, spans, cut and late samples. */
+export const everything = ["processes=2", "threads=2", "samples=2000", "stacks=150", "depth=30", "lines=1", "labels=1", "spans=1", "cut=1", "late=1", "seed=7"];
+
+/* A recording of folded text (a count stands for 10 ms) or of what else import reads. */
+export function imported(name, text, from = "folded") {
+    const input = join(folder, `${name}.folded`), path = join(folder, `${name}.lapse`);
+    writeFileSync(input, text);
+    run(process.env.LAPSE, ["import", `--from=${from}`, "-o", path, input]);
+    return path;
+}
+
+/* Names that break out of badly written formats. Their weights tell them apart where a format
+ * had to change a name. */
+export function hostile(name) {
+    const text = Buffer.concat([
+        Buffer.from("main;</script><b>&\"'\\ 3\nmain;\u202eright to left\u2028line 5\nmain;"), Buffer.from([0xff, 0xc0, 0xaf, 0xed, 0xa0, 0x80]),
+        Buffer.from(` 7\nmain;${"outer<".repeat(2000)}int${">".repeat(2000)} 11\nmain;_Zmangled\u00e9\t\u0001 13\nmain;(9) 17\n`),
+    ]);
+    return imported(name, text);
+}
+export const hostileWeights = [3, 5, 7, 11, 13, 17].map((count) => count * 10000000);
+
+let made = 0;
+/* Export to a file whose name ends with `suffix`. */
+export function exported(format, input, suffix, ...options) {
+    const path = join(folder, `${++made}${suffix}`);
+    run(process.env.LAPSE, ["export", `--to=${format}`, ...options, "-o", path, input]);
+    return path;
+}
+
+function add(map, key, value) {
+    map.set(key, (map.get(key) ?? 0) + value);
+}
+
+/* Nanoseconds in all, by leaf function, by thread id, by thread id and leaf function. */
+export function figures(input) {
+    const result = { total: 0, self: new Map(), threads: new Map(), threadSelf: new Map() };
+    for (const line of readFileSync(exported("folded", input, ".folded", "--unit=ns", "--threads"), "utf8").trimEnd().split("\n")) {
+        const space = line.lastIndexOf(" "), weight = Number(line.slice(space + 1));
+        const frames = line.slice(0, space).split(";"), tid = Number(/ tid=(\d+)\]$/.exec(frames[0])[1]), leaf = frames.at(-1);
+        result.total += weight;
+        add(result.self, leaf, weight);
+        add(result.threads, tid, weight);
+        if (!result.threadSelf.has(tid))
+            result.threadSelf.set(tid, new Map());
+        add(result.threadSelf.get(tid), leaf, weight);
+    }
+    return result;
+}
+
+export function sorted(map) {
+    return [...map].filter(([, value]) => value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules of the formats themselves: equal input gives equal bytes, JSON and XML are well formed, events are
+ * balanced and in order, inferred events and losses are told. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { everything, exported, figures, hostile, hostileWeights, imported, recording, run } from "./export_files.mjs";
+
+const formats = ["folded", "pprof", "chrome", "perfetto", "speedscope", "firefox", "callgrind", "svg"];
+const input = recording("all", ...everything);
+const bad = hostile("bad");
+
+test("equal input, equal bytes", () => {
+    for (const format of formats)
+        assert.ok(readFileSync(exported(format, input, "")).equals(readFileSync(exported(format, input, ""))), format);
+});
+
+test("JSON and UTF-8 are well formed whatever the names", () => {
+    const strict = new TextDecoder("utf-8", { fatal: true });
+    for (const from of [input, bad])
+        for (const format of ["chrome", "speedscope", "firefox"]) {
+            const text = strict.decode(readFileSync(exported(format, from, ".json")));
+            JSON.parse(text);
+            assert.ok(!text.includes("</script"), format);
+        }
+    for (const format of ["folded", "callgrind", "svg"])
+        strict.decode(readFileSync(exported(format, bad, "")));
+});
+
+function chromeEvents(from) {
+    return JSON.parse(readFileSync(exported("chrome", from, ".json"), "utf8")).traceEvents;
+}
+
+test("chrome: balanced, in order, named, from zero", () => {
+    const events = chromeEvents(input), open = new Map(), last = new Map();
+    for (const { ph, tid, ts, name } of events) {
+        if (ph !== "B" && ph !== "E")
+            continue;
+        assert.ok(ts >= (last.get(tid) ?? 0));
+        last.set(tid, ts);
+        const stack = open.get(tid) ?? [];
+        open.set(tid, stack);
+        if (ph === "B")
+            stack.push(name);
+        else
+            assert.equal(stack.pop(), name);
+    }
+    for (const stack of open.values())
+        assert.deepEqual(stack, []);
+    assert.deepEqual([...open.keys()].sort(), [...figures(input).threads.keys()].sort());
+    assert.ok(Math.max(...last.values()) < 60e6);
+    const named = events.filter(({ ph, name }) => ph === "M" && name === "thread_name");
+    assert.equal(named.length, 4);
+    assert.equal(events[0].cat, undefined);
+    assert.equal(events.filter(({ ph }) => ph === "b").length, 4);
+});
+
+test("chrome: a thread that was off the CPU has its calls closed and opened, as inferred", () => {
+    const text = [1, 1.01, 2, 2.01].map((time) => `prog 5 ${time.toFixed(6)}: 10000000 cpu-clock: \n\t10 leaf+0x0 (prog)\n\t20 main+0x0 (prog)\n\n`).join("");
+    const edges = chromeEvents(imported("gap", text, "perf")).filter(({ ph }) => ph === "B" || ph === "E").map(({ ph, ts, name, cat }) => [ph, Math.round(ts), name, cat]);
+    assert.deepEqual(edges.slice(0, 2).map(([ph, , name, cat]) => [ph, name, cat]), [["B", "main", "call"], ["B", "leaf", "call"]]);
+    assert.ok(edges.some(([ph, ts, , cat]) => ph === "E" && ts < 1e6 && cat === "inferred"), JSON.stringify(edges));
+    assert.ok(edges.some(([ph, ts, , cat]) => ph === "B" && ts >= 1e6 && cat === "inferred"), JSON.stringify(edges));
+});
+
+test("svg: well formed, self-contained, with the figures", () => {
+    for (const from of [input, bad]) {
+        const path = exported("svg", from, ".svg");
+        run("xmllint", ["--noout", path]);
+        const text = readFileSync(path, "utf8");
+        assert.doesNotMatch(text, /<script|href=|url\(/);
+    }
+    const text = readFileSync(exported("svg", imported("small", "main;a 1\nmain;b 3\n"), ".svg"), "utf8");
+    assert.match(text, /<title>main \(4 samples, 40\.000 ms, 100\.00%\)<\/title>/);
+    assert.match(text, /<title>b \(3 samples, 30\.000 ms, 75\.00%\)<\/title>/);
+    const widths = [...text.matchAll(/<title>(\w+) \([^<]*<\/title><rect x="[\d.]+" y="[\d.]+" width="([\d.]+)"/g)].map(([, name, width]) => [name, Number(width)]);
+    const width = Object.fromEntries(widths);
+    assert.equal(width.b, 3 * width.a);
+    assert.equal(width.main, 4 * width.a);
+});
+
+test("folded text: sums by whoever reads it", () => {
+    const total = readFileSync(exported("folded", bad, ".folded", "--unit=ns"), "utf8").trimEnd().split("\n").map((line) => Number(/ (\d+)$/.exec(line)[1]));
+    assert.deepEqual(total.sort((a, b) => a - b), hostileWeights);
+});
