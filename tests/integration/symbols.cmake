@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# The offline symbolizer against llvm-symbolizer and addr2line, on one program built in many ways.
+if(TARGET lapse-addresses)
+    function(add_symbols_test name addresses parts)
+        add_test(NAME integration.symbols_${name}
+            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/symbols_files.sh $<TARGET_FILE:lapse-addresses>
+                ${PROJECT_SOURCE_DIR} ${addresses} ${parts} ${ARGN})
+        set_tests_properties(integration.symbols_${name} PROPERTIES LABELS integration TIMEOUT 600
+            SKIP_RETURN_CODE 77)
+    endfunction()
+    foreach(kind dwarf5 dwarf4 dwz split package separate compressed clang lto tables_only mini c_o3 libc hostile)
+        add_symbols_test(${kind} 2000 1 ${kind})
+    endforeach()
+    add_symbols_test(all_long 20000 8 dwarf5 dwarf4 dwz split package separate compressed clang lto
+        tables_only mini c_o3 libc)
+    set_tests_properties(integration.symbols_all_long PROPERTIES LABELS "integration;long" TIMEOUT 1800)
+endif()
