@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "event_text.h"
-#include "index.h"
-#include "lapse/diff.h"
-#include "line_reader.h"
-#include "text.h"
+#include "events.h"
+#include "recording.h"
 
 static const char help[] =
     "usage: lapse events [OPTIONS] [FILE | -]\n"
@@ -21,6 +21,8 @@ static const char help[] =
     "    intervals  START TAB END TAB THREAD TAB DEPTH TAB NAME    half-open, [START, END)\n"
     "Events that the samples do not prove have one more column, `inferred` or `ambiguous`.\n"
     "A thread that is left out at a time is untouched; an empty STACK closes it.\n"
+    "A recording is taken too: times in ns, threads by tid (PID/TID where there are several\n"
+    "processes), functions told apart by call site, period and gap in ns.\n"
     "A first frame [truncated] or [unwind failed] says that outer frames are missing.\n"
     "\n"
     "      --form=edges|intervals  what to write (default: edges)\n"
@@ -29,7 +31,7 @@ static const char help[] =
     "      --close=WHEN            frames open at the end: `last` ends them at the thread's last\n"
     "                              sample (default), `next` one period later, `at=T` at a\n"
     "                              given time, `open` not at all\n"
-    "      --period=P              time between samples (default: 1)\n"
+    "      --period=P              time between samples (default: 1, or the recording's)\n"
     "      --gap=G                 a thread without samples for longer was not running: its\n"
     "                              frames end a period after the last one and start anew\n"
     "      --min-samples=K         frames in fewer than K consecutive samples are noise\n"
@@ -40,152 +42,16 @@ static const char help[] =
     "      --skip-bad              count bad lines and go on\n"
     "  -h, --help                  this text\n";
 
-enum { FIRST_FUNCTION = 16 }; /* numbers below are kept for markers */
-
-struct events {
-    const char *path;
-    bool intervals, stream, bounds, skip_bad;
-    struct lapse_diff_options options;
-    struct lapse_diff *diff;
-    struct lapse_strings names, threads;
-    struct lapse_output output;
-    struct lapse_lines lines;
-    struct lapse_diff_frame *frames;
-    uint32_t frame_capacity;
-    struct lapse_interval *kept; /* to be sorted */
-    uint32_t kept_count;
-    uint64_t bad_lines;
-    int error;
-};
-
-/* ---- writing ---- */
-
-static void write_name(struct events *events, uint64_t function)
-{
-    if (function == LAPSE_FUNCTION_TRUNCATED || function == LAPSE_FUNCTION_UNWIND_FAILED) {
-        lapse_output_text(&events->output, function == LAPSE_FUNCTION_TRUNCATED
-                                               ? LAPSE_TRUNCATED_NAME : LAPSE_UNWIND_FAILED_NAME);
-        return;
-    }
-    uint32_t number = (uint32_t)(function - FIRST_FUNCTION);
-    size_t room = 4ull * events->names.sizes[number];
-    char *to = lapse_output_room(&events->output, room);
-    if (to)
-        events->output.size += lapse_escaped_name(to, room, events->names.texts[number]);
-}
-
-static void write_place(struct events *events, uint64_t thread)
-{
-    lapse_output_char(&events->output, '\t');
-    lapse_output_bytes(&events->output, events->threads.texts[thread],
-                       events->threads.sizes[thread]);
-    lapse_output_char(&events->output, '\t');
-}
-
-static void write_rest(struct events *events, uint32_t depth, uint64_t function, uint8_t proof,
-                       uint64_t after, uint64_t before)
-{
-    struct lapse_output *output = &events->output;
-    lapse_output_uint(output, depth);
-    lapse_output_char(output, '\t');
-    write_name(events, function);
-    if (proof != LAPSE_PROVEN)
-        lapse_output_text(output, proof == LAPSE_INFERRED ? "\tinferred" : "\tambiguous");
-    if (events->bounds) {
-        lapse_output_char(output, '\t');
-        lapse_output_uint(output, after);
-        lapse_output_char(output, '\t');
-        if (before == UINT64_MAX)
-            lapse_output_char(output, '-');
-        else
-            lapse_output_uint(output, before);
-    }
-    lapse_output_char(output, '\n');
-}
-
-static void write_edge(void *context, const struct lapse_edge *edge)
-{
-    struct events *events = context;
-    lapse_output_uint(&events->output, edge->time_ns);
-    write_place(events, edge->thread);
-    lapse_output_text(&events->output, edge->kind == LAPSE_EDGE_START ? "start\t" : "end\t");
-    write_rest(events, edge->depth, edge->function, edge->proof, edge->after_ns, edge->before_ns);
-}
-
-static void write_interval(void *context, const struct lapse_interval *interval)
-{
-    struct events *events = context;
-    uint8_t proof = interval->start_proof > interval->end_proof ? interval->start_proof
-                                                                : interval->end_proof;
-    lapse_output_uint(&events->output, interval->start_ns);
-    lapse_output_char(&events->output, '\t');
-    lapse_output_uint(&events->output, interval->end_ns);
-    write_place(events, interval->thread);
-    write_rest(events, interval->depth, interval->function, proof, interval->start_after_ns,
-               interval->end_before_ns);
-}
-
-static void keep_interval(void *context, const struct lapse_interval *interval)
-{
-    struct events *events = context;
-    void *grown = lapse_array_grow(events->kept, events->kept_count, sizeof *events->kept);
-    if (!grown) {
-        events->error = -ENOMEM;
-        return;
-    }
-    events->kept = grown;
-    events->kept[events->kept_count++] = *interval;
-}
-
-/* Threads by number where both are numbers, else by bytes. */
-static int compare_threads(const struct lapse_strings *threads, uint64_t a, uint64_t b)
-{
-    const char *left = threads->texts[a], *right = threads->texts[b];
-    uint64_t left_number, right_number;
-    if (lapse_decimal_parse(left, left + threads->sizes[a], &left_number) &&
-        lapse_decimal_parse(right, right + threads->sizes[b], &right_number) &&
-        left_number != right_number)
-        return left_number < right_number ? -1 : 1;
-    return strcmp(left, right);
-}
-
-static int by_start(const void *left, const void *right, void *context)
-{
-    const struct lapse_interval *a = left, *b = right;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    if (a->depth != b->depth)
-        return a->depth < b->depth ? -1 : 1;
-    int order = compare_threads(context, a->thread, b->thread);
-    return order ? order : (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
-}
-
-static void explain(void *context, const struct lapse_diff_alignment *alignment)
-{
-    static const char *const proofs[] = { "proven", "inferred", "ambiguous" };
-    struct events *events = context;
-    fprintf(stderr, "lapse events: time %llu thread %s: cut stack of %u frames",
-            (unsigned long long)alignment->time_ns, events->threads.texts[alignment->thread],
-            alignment->frames);
-    if (alignment->skipped)
-        fprintf(stderr, ", the outermost %u before the marker", alignment->skipped);
-    fprintf(stderr, " at depth %u, %u agree", alignment->position, alignment->agreeing);
-    if (alignment->taken)
-        fprintf(stderr, ": taken, %s\n", proofs[alignment->proof]);
-    else
-        fprintf(stderr, ": not taken\n");
-}
-
 /* ---- reading ---- */
 
-static int complain_line(const struct events *events, const char *cause)
+static int complain_line(const struct lapse_events *events, const char *cause)
 {
     return lapse_complain("events", "%s:%llu: %s", events->path,
                           (unsigned long long)events->lines.number, cause);
 }
 
 /* Frames of a sample line into events->frames. */
-static int take_frames(struct events *events, struct lapse_sample_line *sample, uint32_t *depth,
+static int take_frames(struct lapse_events *events, struct lapse_sample_line *sample, uint32_t *depth,
                        uint32_t *flags)
 {
     char *name;
@@ -199,24 +65,18 @@ static int take_frames(struct events *events, struct lapse_sample_line *sample, 
             *flags = LAPSE_STACK_CUT | LAPSE_STACK_UNWIND_FAILED;
         if (first && *flags)
             continue;
-        if (*depth == events->frame_capacity) {
-            uint32_t capacity = *depth ? *depth * 2 : 256;
-            void *grown = realloc(events->frames, capacity * sizeof *events->frames);
-            if (!grown)
-                return -ENOMEM;
-            events->frames = grown;
-            events->frame_capacity = capacity;
-        }
+        if (!lapse_events_frame_room(events, *depth))
+            return -ENOMEM;
         uint32_t number = lapse_strings_number(&events->names, name, size);
         if (number == LAPSE_INDEX_NONE)
             return -ENOMEM;
         events->frames[(*depth)++] =
-            (struct lapse_diff_frame){ .function = number + (uint64_t)FIRST_FUNCTION };
+            (struct lapse_diff_frame){ .function = number + (uint64_t)LAPSE_FIRST_FUNCTION };
     }
     return 0;
 }
 
-static int take_line(struct events *events, char *line, size_t size, const char **cause)
+static int take_line(struct lapse_events *events, char *line, size_t size, const char **cause)
 {
     struct lapse_sample_line sample;
     uint32_t depth, flags;
@@ -236,7 +96,7 @@ static int take_line(struct events *events, char *line, size_t size, const char 
     return -EBADMSG;
 }
 
-static int take_lines(struct events *events)
+static int take_lines(struct lapse_events *events)
 {
     char *line;
     const char *cause;
@@ -259,36 +119,55 @@ static int take_lines(struct events *events)
 
 /* ---- the command ---- */
 
-static int write_kept(struct events *events)
+/* A recording that comes through a pipe is kept in memory: its reader goes back and forth. */
+static int spool(struct lapse_lines *lines, char path[64])
 {
-    if (events->error)
-        return lapse_complain("events", "%s", strerror(-events->error));
-    if (events->kept_count)
-        qsort_r(events->kept, events->kept_count, sizeof *events->kept, by_start, &events->threads);
-    for (uint32_t i = 0; i < events->kept_count; i++)
-        write_interval(events, &events->kept[i]);
-    return 0;
+    int fd = memfd_create("recording", MFD_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : 0;
+    while (got >= 0) {
+        for (size_t left; (left = lines->end - lines->at); lines->at += (size_t)got)
+            if ((got = write(fd, lines->bytes + lines->at, left)) < 0)
+                return -errno;
+        got = read(lines->fd, lines->bytes, lines->capacity);
+        if (!got)
+            break;
+        lines->at = 0;
+        lines->end = got > 0 ? (size_t)got : 0;
+    }
+    snprintf(path, 64, "/proc/self/fd/%d", fd);
+    return got < 0 ? -errno : 0;
 }
 
-static int run(struct events *events)
+static int take_input(struct lapse_events *events)
+{
+    const char *bytes;
+    char path[64];
+    size_t size;
+    int error = lapse_lines_peek(&events->lines, &bytes, &size);
+    if (error)
+        return lapse_complain("events", "%s: %s", events->path, strerror(-error));
+    if (!lapse_recording_is(bytes, size)) {
+        if (!events->options.period_ns)
+            events->options.period_ns = 1;
+        error = lapse_events_begin(events);
+        return error ? lapse_complain("events", "%s", strerror(-error)) : take_lines(events);
+    }
+    if (strcmp(events->path, "-"))
+        return lapse_events_recording(events, events->path);
+    error = spool(&events->lines, path);
+    return error ? lapse_complain("events", "-: %s", strerror(-error))
+                 : lapse_events_recording(events, path);
+}
+
+static int run(struct lapse_events *events)
 {
     int error = lapse_lines_open(&events->lines, events->path);
     if (error)
         return lapse_complain("events", "%s: %s", events->path, strerror(-error));
-    events->options.context = events;
-    if (events->intervals)
-        events->options.interval = events->stream ? write_interval : keep_interval;
-    else
-        events->options.edge = write_edge;
-    error = lapse_diff_create(&events->diff, &events->options);
-    if (!error)
-        error = lapse_output_init(&events->output, stdout);
-    if (error)
-        return lapse_complain("events", "%s", strerror(-error));
-    int status = take_lines(events);
+    int status = take_input(events);
     if (!status)
-        status = write_kept(events);
-    int written = lapse_finish_output("events", &events->output);
+        status = lapse_events_end(events);
+    int written = events->diff ? lapse_finish_output("events", &events->output) : 0;
     if (events->bad_lines)
         fprintf(stderr, "lapse events: %llu bad lines skipped\n",
                 (unsigned long long)events->bad_lines);
@@ -302,7 +181,7 @@ static int run(struct events *events)
     return status ? status : written;
 }
 
-static bool parse_close(struct events *events, const char *text)
+static bool parse_close(struct lapse_events *events, const char *text)
 {
     static const char *const names[] = { "last", "next", "open" };
     static const enum lapse_close values[] = { LAPSE_CLOSE_LAST, LAPSE_CLOSE_NEXT,
@@ -321,7 +200,7 @@ static bool parse_close(struct events *events, const char *text)
     return false;
 }
 
-static bool parse_form(struct events *events, const char *text)
+static bool parse_form(struct lapse_events *events, const char *text)
 {
     events->intervals = !strcmp(text, "intervals");
     if (events->intervals || !strcmp(text, "edges"))
@@ -343,7 +222,7 @@ static bool parse_count(const char *option, const char *text, uint32_t *count)
     return false;
 }
 
-static bool parse_period(struct events *events, const char *text)
+static bool parse_period(struct lapse_events *events, const char *text)
 {
     if (!lapse_option_number("events", "period", text, &events->options.period_ns))
         return false;
@@ -353,7 +232,7 @@ static bool parse_period(struct events *events, const char *text)
     return false;
 }
 
-static bool parse_option(struct events *events, int option)
+static bool parse_option(struct lapse_events *events, int option)
 {
     switch (option) {
     case 'f': return parse_form(events, optarg);
@@ -365,7 +244,7 @@ static bool parse_option(struct events *events, int option)
     case 's': return events->stream = true;
     case 'b': return events->bounds = true;
     case 'k': return events->skip_bad = true;
-    case 'e': events->options.explain = explain; return true;
+    case 'e': events->options.explain = lapse_events_explain; return true;
     default: return false; /* getopt has said why */
     }
 }
@@ -380,7 +259,7 @@ int lapse_command_events(int argc, char **argv)
         { "skip-bad", no_argument, NULL, 'k' },          { "explain", no_argument, NULL, 'e' },
         { "help", no_argument, NULL, 'h' },              { 0 },
     };
-    struct events events = { .path = "-" };
+    struct lapse_events events = { .path = "-" };
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         if (option == 'h')
             return fputs(help, stdout) < 0;
