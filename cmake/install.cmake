@@ -24,6 +24,8 @@ configure_package_config_file(cmake/lapseConfig.cmake.in ${PROJECT_BINARY_DIR}/l
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/lapseConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/lapseConfig.cmake ${PROJECT_BINARY_DIR}/lapseConfigVersion.cmake
     DESTINATION ${package_dir})
+# Relative to where lapse.pc is found, so that the installation can be moved.
+file(RELATIVE_PATH LAPSE_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/lapse.pc.in ${PROJECT_BINARY_DIR}/lapse.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/lapse.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
