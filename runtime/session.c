@@ -15,6 +15,7 @@
 #include "interpose.h"
 #include "interpose_thread.h"
 #include "message.h"
+#include "real.h"
 #include "state.h"
 #include "store.h"
 #include "sys.h"
@@ -34,7 +35,11 @@ static _Atomic uint32_t quiesced;
 enum lapse_state lapse_session_state(void)
 {
     /* acquire: what the transition wrote before */
-    return (enum lapse_state)atomic_load_explicit(&lapse_runtime.state, memory_order_acquire);
+    uint32_t state = atomic_load_explicit(&lapse_runtime.state, memory_order_acquire);
+    /* Forked while another thread was inside stop: that thread does not exist here. */
+    if (state == LAPSE_STATE_STOPPING && lapse_sys(SYS_getpid) != (long)lapse_runtime.pid)
+        state = LAPSE_STATE_OFF;
+    return (enum lapse_state)state;
 }
 
 static void set_state(enum lapse_state state)
@@ -247,6 +252,32 @@ static int install_handler(void)
     return lapse_interpose_begin(&options);
 }
 
+/* The signal that pauses and resumes. Async-signal-safe: control operations are raw system calls,
+ * and one that is interrupted by us refuses instead of waiting for itself. */
+static void toggle(int signal)
+{
+    int saved = errno;
+    (void)signal;
+    lapse_session_pause(lapse_session_state() == LAPSE_STATE_RUNNING);
+    errno = saved;
+}
+
+static int install_toggle(void)
+{
+    struct sigaction action = { .sa_handler = toggle, .sa_flags = SA_RESTART | SA_ONSTACK };
+    if (!lapse_runtime.settings.toggle_signal)
+        return 0;
+    return LAPSE_REAL(sigaction)(lapse_runtime.settings.toggle_signal, &action, NULL) ? -EINVAL : 0;
+}
+
+/* CPU time of the process so far, up to LAPSE_INHERITED_CPU_NS, is start-up: loader and libraries.
+ * More than that was used by the image before an exec, which has counted it. */
+static uint64_t count_from(const struct lapse_settings *settings, uint64_t from_ns)
+{
+    return settings->delay_ns || lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID) > LAPSE_INHERITED_CPU_NS
+               ? ~UINT64_C(0) : from_ns;
+}
+
 int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns, struct lapse_text *error)
 {
     int result = control_begin();
@@ -255,9 +286,10 @@ int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns,
     enum lapse_state state = lapse_session_state();
     if (state != LAPSE_STATE_OFF)
         result = is_open(state) ? -EALREADY : state == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
-    else if (!(result = set_up(settings, error)) && !(result = install_handler())) {
+    else if (!(result = set_up(settings, error)) && !(result = install_handler()) &&
+             !(result = install_toggle())) {
         set_state(settings->start_paused ? LAPSE_STATE_PAUSED : LAPSE_STATE_RUNNING);
-        lapse_thread_adopt_self(lapse_thread_own_bounds(), settings->delay_ns ? ~UINT64_C(0) : from_ns);
+        lapse_thread_adopt_self(lapse_thread_own_bounds(), count_from(settings, from_ns));
         if (!lapse_runtime.preloaded)
             lapse_scan_threads();
     }
@@ -323,10 +355,19 @@ static void wait_for_other_stop(void)
     }
 }
 
-static void quiet_timers(uint64_t *late)
+static void forgive_late(struct lapse_slot *slot, void *context)
+{
+    (void)context;
+    slot->due_before = 0;
+}
+
+static void quiet_timers(enum lapse_finish_reason reason, uint64_t *late)
 {
     for_each_living(disarm, NULL);
     wait_for_handlers();
+    /* A shell's child between fork and exec: the new image counts this time as its start-up. */
+    if (reason == LAPSE_FINISH_EXEC && lapse_sys_clock(CLOCK_PROCESS_CPUTIME_ID) <= LAPSE_INHERITED_CPU_NS)
+        for_each_living(forgive_late, NULL);
     *late = 0;
     for_each_living(add_late, late);
 }
@@ -376,7 +417,7 @@ void lapse_session_finish(enum lapse_finish_reason reason, int signal)
     uint64_t late, mask = lapse_sys_block_signals();
     lapse_drain.reason = reason;
     lapse_drain.signal = (uint32_t)signal;
-    quiet_timers(&late);
+    quiet_timers(reason, &late);
     write_everything(late);
     for_each_living(drop_slot, NULL);
     lapse_thread_forget_self();
@@ -392,7 +433,7 @@ bool lapse_session_expire(void)
         return false;
     lapse_drain.reason = LAPSE_FINISH_STOP;
     lapse_drain.signal = 0;
-    quiet_timers(&late);
+    quiet_timers(LAPSE_FINISH_STOP, &late);
     lapse_drain_finish();
     for_each_living(drop_slot, NULL);
     set_state(LAPSE_STATE_OFF);

@@ -14,6 +14,10 @@
 #include "session.h"
 #include "slots.h"
 
+/* A process that has used less CPU time than this when a session starts has used it for starting up
+ * (and, if a profiled shell forked it, for what lies between fork and exec). */
+#define LAPSE_INHERITED_CPU_NS UINT64_C(20000000)
+
 enum lapse_drain_state {
     LAPSE_DRAIN_NONE,     /* the next tick starts it */
     LAPSE_DRAIN_STARTING,

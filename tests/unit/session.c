@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Every cell of the table of session states in runtime/session.h, in real sessions. Each test is a
+ * process of its own. STOPPING is seen by putting the state there, as the thread inside stop does. */
+#include "session.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "state.h"
+
+static char out[] = "/tmp/lapse-session-XXXXXX";
+
+/* Bring a new process into this state. */
+static void enter(enum lapse_state state)
+{
+    static char path[128];
+    cr_assert(mkdtemp(out));
+    snprintf(path, sizeof path, "%s/out", out);
+    const struct lapse_options options = { .out = path, .hz = 1, .exports = LAPSE_EXPORT_NONE,
+        .exit_budget_ms = 200, .start_paused = state == LAPSE_STATE_PAUSED };
+    if (state != LAPSE_STATE_OFF)
+        cr_assert_eq(lapse_start(&options), 0);
+    if (state == LAPSE_STATE_STOPPING || state == LAPSE_STATE_DISABLED)
+        lapse_runtime.state = state;
+    cr_assert_eq(lapse_session_state(), state);
+}
+
+/* The state of a forked child, by way of the calls that the interposed fork makes. */
+static enum lapse_state state_in_child(void)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit((int)lapse_session_state() + 10);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status));
+    return (enum lapse_state)(WEXITSTATUS(status) - 10);
+}
+
+#define CELL(state, event) Test(session, state##_##event, .timeout = 20)
+#define EXPECT(result, wanted, after)                                                              \
+    do {                                                                                           \
+        cr_expect_eq((result), (wanted));                                                          \
+        cr_expect_eq(lapse_session_state(), LAPSE_STATE_##after);                                  \
+    } while (0)
+
+CELL(off, start) { enter(LAPSE_STATE_OFF); EXPECT(lapse_start(&(struct lapse_options){ .out = "/tmp/lapse-session", .hz = 1 }), 0, RUNNING); }
+CELL(off, pause) { enter(LAPSE_STATE_OFF); EXPECT(lapse_pause(), -EPERM, OFF); }
+CELL(off, resume) { enter(LAPSE_STATE_OFF); EXPECT(lapse_resume(), -EPERM, OFF); }
+CELL(off, stop) { enter(LAPSE_STATE_OFF); EXPECT(lapse_stop(), 0, OFF); }
+CELL(off, fork) { enter(LAPSE_STATE_OFF); EXPECT(state_in_child(), LAPSE_STATE_OFF, OFF); }
+
+CELL(running, start) { enter(LAPSE_STATE_RUNNING); EXPECT(lapse_start(NULL), -EALREADY, RUNNING); }
+CELL(running, pause) { enter(LAPSE_STATE_RUNNING); EXPECT(lapse_pause(), 0, PAUSED); }
+CELL(running, resume) { enter(LAPSE_STATE_RUNNING); EXPECT(lapse_resume(), 0, RUNNING); }
+CELL(running, stop) { enter(LAPSE_STATE_RUNNING); EXPECT(lapse_stop(), 0, OFF); }
+CELL(running, fork) { enter(LAPSE_STATE_RUNNING); EXPECT(state_in_child(), LAPSE_STATE_RUNNING, RUNNING); }
+CELL(running, sandbox) { enter(LAPSE_STATE_RUNNING); lapse_session_sandbox(); EXPECT(lapse_start(NULL), -EPERM, DISABLED); }
+
+CELL(paused, start) { enter(LAPSE_STATE_PAUSED); EXPECT(lapse_start(NULL), -EALREADY, PAUSED); }
+CELL(paused, pause) { enter(LAPSE_STATE_PAUSED); EXPECT(lapse_pause(), 0, PAUSED); }
+CELL(paused, resume) { enter(LAPSE_STATE_PAUSED); EXPECT(lapse_resume(), 0, RUNNING); }
+CELL(paused, stop) { enter(LAPSE_STATE_PAUSED); EXPECT(lapse_stop(), 0, OFF); }
+CELL(paused, fork) { enter(LAPSE_STATE_PAUSED); EXPECT(state_in_child(), LAPSE_STATE_PAUSED, PAUSED); }
+CELL(paused, sandbox) { enter(LAPSE_STATE_PAUSED); lapse_session_sandbox(); EXPECT(0, 0, DISABLED); }
+
+CELL(stopping, start) { enter(LAPSE_STATE_STOPPING); EXPECT(lapse_start(NULL), -EBUSY, STOPPING); }
+CELL(stopping, pause) { enter(LAPSE_STATE_STOPPING); EXPECT(lapse_pause(), -EBUSY, STOPPING); }
+CELL(stopping, resume) { enter(LAPSE_STATE_STOPPING); EXPECT(lapse_resume(), -EBUSY, STOPPING); }
+CELL(stopping, fork) { enter(LAPSE_STATE_STOPPING); EXPECT(state_in_child(), LAPSE_STATE_OFF, STOPPING); }
+CELL(stopping, stop_waits_within_the_budget)
+{
+    enter(LAPSE_STATE_STOPPING);
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    lapse_stop();
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    long ms = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
+    cr_expect_geq(ms, 200);
+    cr_expect_lt(ms, 2000);
+}
+
+CELL(disabled, start) { enter(LAPSE_STATE_DISABLED); EXPECT(lapse_start(NULL), -EPERM, DISABLED); }
+CELL(disabled, pause) { enter(LAPSE_STATE_DISABLED); EXPECT(lapse_pause(), -EPERM, DISABLED); }
+CELL(disabled, resume) { enter(LAPSE_STATE_DISABLED); EXPECT(lapse_resume(), -EPERM, DISABLED); }
+CELL(disabled, stop) { enter(LAPSE_STATE_DISABLED); EXPECT(lapse_stop(), 0, DISABLED); }
+CELL(disabled, fork) { enter(LAPSE_STATE_DISABLED); EXPECT(state_in_child(), LAPSE_STATE_DISABLED, DISABLED); }
+CELL(disabled, sandbox) { enter(LAPSE_STATE_DISABLED); lapse_session_sandbox(); EXPECT(0, 0, DISABLED); }
+
+/* A session can follow a session; each has files of its own. */
+CELL(off, start_again)
+{
+    enter(LAPSE_STATE_RUNNING);
+    EXPECT(lapse_stop(), 0, OFF);
+    EXPECT(lapse_start(&(struct lapse_options){ .out = "/tmp/lapse-session", .hz = 1 }), 0, RUNNING);
+    EXPECT(lapse_stop(), 0, OFF);
+}
