@@ -226,7 +226,8 @@ static int write_file(const struct export *export, struct lapse_profile *profile
 
 int lapse_command_export(int argc, char **argv)
 {
-    struct export export = { 0 };
+    /* A call that ends with the last sample that saw it may have no length at all. */
+    struct export export = { .options.close = LAPSE_CLOSE_NEXT };
     struct lapse_profile *profile;
     int status = read_options(&export, argc, argv);
     if (status >= 0)

@@ -117,7 +117,8 @@ int lapse_calls(struct lapse_profile *profile, const struct lapse_calls_options 
     calls.frames = calloc(deepest + 1u, sizeof *calls.frames);
     calls.last_ns = calloc(profile->thread_count + 1u, sizeof *calls.last_ns);
     struct lapse_diff_options diff = {
-        .close = LAPSE_CLOSE_NEXT, .period_ns = profile->period_ns,
+        .close = chosen->close == LAPSE_CLOSE_OPEN ? LAPSE_CLOSE_NEXT : chosen->close,
+        .period_ns = profile->period_ns,
         .gap_ns = lapse_calls_gap(profile, chosen),
         .min_samples = chosen->min_samples, .edge = options->edge ? on_edge : NULL,
         .interval = options->interval ? on_interval : NULL, .context = &calls,

@@ -16,9 +16,8 @@ struct lapse_call_edge {
 };
 
 /* Called in order of time per thread: ends innermost first, then starts outermost first. Every start
- * has its end on the same depth: viewers leave what does not end open for ever, and do not show what
- * has no length, so frames that are open at the last sample end one period after it, whatever the
- * options say. Non-zero ends the run. */
+ * has its end on the same depth: viewers draw what does not end to the end of all, so LAPSE_CLOSE_OPEN
+ * is taken as LAPSE_CLOSE_NEXT. Non-zero ends the run. */
 typedef int lapse_each_call_edge(void *context, const struct lapse_call_edge *edge);
 
 struct lapse_calls_options {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the tests of export formats share: made recordings, exports of them, and the figures that every
- * consumer must read back, taken from folded text in nanoseconds. */
+ * consumer must read back: those of `lapse report`. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -50,24 +50,15 @@ export function exported(format, input, suffix, ...options) {
     return path;
 }
 
-function add(map, key, value) {
-    map.set(key, (map.get(key) ?? 0) + value);
-}
-
-/* Nanoseconds in all, by leaf function, by thread id, by thread id and leaf function. */
+/* What `lapse report` says: nanoseconds in all, by leaf function, by thread id, by both. */
 export function figures(input) {
-    const result = { total: 0, self: new Map(), threads: new Map(), threadSelf: new Map() };
-    for (const line of readFileSync(exported("folded", input, ".folded", "--unit=ns", "--threads"), "utf8").trimEnd().split("\n")) {
-        const space = line.lastIndexOf(" "), weight = Number(line.slice(space + 1));
-        const frames = line.slice(0, space).split(";"), tid = Number(/ tid=(\d+)\]$/.exec(frames[0])[1]), leaf = frames.at(-1);
-        result.total += weight;
-        add(result.self, leaf, weight);
-        add(result.threads, tid, weight);
-        if (!result.threadSelf.has(tid))
-            result.threadSelf.set(tid, new Map());
-        add(result.threadSelf.get(tid), leaf, weight);
-    }
-    return result;
+    const report = (...args) => JSON.parse(run(process.env.LAPSE, ["report", "--format=json", "--limit=0", ...args, input]));
+    const selfOf = (...args) => new Map(report(...args).functions.map((row) => [row.function, row.self_weight]));
+    const threads = new Map(report("--threads").threads.map((row) => [row.tid, row.weight]));
+    return {
+        total: report().weight, self: selfOf(), threads,
+        threadSelf: new Map([...threads.keys()].map((tid) => [tid, selfOf(`--thread=${tid}`)])),
+    };
 }
 
 export function sorted(map) {
