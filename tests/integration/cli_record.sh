@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# lapse record: exit statuses, signals, names of files, what it refuses and what it says.
+. "$(dirname "$0")/cli_common"
+
+# The command's own status and output, whatever they are.
+status 0 "$lapse" record -o a -- "$burn" 100
+printf 'burnt\n' | cmp -s - out || fail "standard output is not the command's own"
+says err "a.lapse"
+says err "burn"
+status 7 "$lapse" record -q -o b -- "$burn" 50 exit=7
+empty err
+status 143 "$lapse" record -q -o c -- "$burn" 50 signal=15
+status 137 "$lapse" record -q -o d -- "$burn" 50 signal=9
+status 139 "$lapse" record -o e -- "$burn" 50 signal=11
+says err "signal 11"
+for file in a b c d e; do
+    status 0 "$lapse" report $file.lapse
+done
+
+# Nothing is overwritten.
+status 0 "$lapse" record -q -o a -- "$burn" 50
+[ -f a.1.lapse ] || fail "no a.1.lapse beside a.lapse"
+cp a.lapse before
+status 0 "$lapse" record -q -o a.lapse -- "$burn" 50
+cmp -s a.lapse before || fail "a.lapse was overwritten"
+[ -f a.2.lapse ] || fail "no a.2.lapse"
+status 0 "$lapse" record -q -- "$burn" 50
+set -- lapse-cli-burn-*.lapse
+[ -f "$1" ] || fail "no file of the default name"
+[ "$(stat -c %a a.lapse)" = 600 ] || fail "others can read a.lapse"
+
+# What cannot be run, or not be written, is said before anything runs.
+status 127 "$lapse" record -- no-such-command
+says err "not found"
+status 127 "$lapse" record -- ./no-such-file
+: > plain
+status 126 "$lapse" record -- ./plain
+says err "Permission denied"
+status 126 "$lapse" record -- /
+status 2 "$lapse" record -o no/such/folder/x -- touch ran
+says err "not run"
+[ ! -e ran ] || fail "the command ran though nothing could be written"
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir locked && chmod 500 locked
+    status 2 "$lapse" record -o locked/x -- touch ran
+    [ ! -e ran ] || fail "the command ran though the folder cannot be written"
+fi
+status 2 "$lapse" record
+status 2 "$lapse" record -F 0 -- true
+says err "1 to 10000"
+status 2 "$lapse" record --clock=sundial -- true
+status 2 "$lapse" record --export=pictures -- true
+status 2 "$lapse" record --no-such-option -- true
+
+# No samples, no file; why is said.
+status 0 "$lapse" record -o none -- true
+says err "nothing was sampled"
+status 0 "$lapse" record -o none -- "$burn-static" 50
+says err "linked statically"
+[ ! -e none.lapse ] || fail "an empty recording was left"
+
+# Options of the command stay its own, and more outputs are there on request only.
+status 0 "$lapse" record -q -o f --export=folded,events -- "$burn" 100
+says f.folded "burn "
+says f.events "# lapse events 1"
+[ ! -e a.folded ] || fail "folded text without being asked"
+status 0 "$lapse" record -q -o g sh -c 'test "$0" = -o' -o
+
+# Children, a pipe, a script without an interpreter line; a daemon that goes on.
+printf '%s 60\n%s 60 | cat\n' "$burn" "$burn" > script
+chmod +x script
+status 0 "$lapse" record -q -o h -- ./script
+status 0 "$lapse" report --processes --format=tsv h.lapse
+[ "$(grep -c cli-burn out)" -eq 2 ] || fail "not two cli-burn in h.lapse"
+status 0 "$lapse" record -o i -- "$burn" 60 daemon=500
+status 0 "$lapse" report i.lapse
+# What belongs to the run is gone, also with hidden names (the daemon's spool may be a late one).
+sleep 1
+[ -z "$(find . -name '.lapse-run-*')" ] || fail "the folder of the spools is still there"
+
+# LD_PRELOAD of others stays, behind ours.
+LD_PRELOAD=libm.so.6 status 0 "$lapse" record -q -o j -- sh -c 'echo "$LD_PRELOAD"'
+says out "liblapse.so:libm.so.6"
+
+# A signal to lapse record reaches the command; one to the whole group reaches it once.
+cat > waiter <<'END'
+trap 'echo term >> seen; exit 9' TERM
+trap 'echo int >> seen' INT
+trap 'echo usr1 >> seen' USR1
+echo $$ > pid
+while :; do :; done
+END
+"$lapse" record -q -o k -- sh waiter &
+recorder=$!
+until [ -s pid ]; do sleep 0.05; done
+kill -USR1 $recorder
+sleep 0.3
+kill -TERM $recorder
+wait $recorder
+[ $? -eq 9 ] || fail "the trap's status was lost"
+[ "$(tr '\n' ' ' < seen)" = "usr1 term " ] || fail "signals seen: $(cat seen)"
+finish
