@@ -131,7 +131,7 @@ test("names without room lose what tells least, then their middle", async () => 
         ["(anonymous namespace)::Pass::run(llvm::Function&)", "(anonymous)::Pass::run"],
         ["main(int, char**)::{lambda(int)#1}::operator()(int) const", "main::{lambda#1}::operator()"],
         ["operator new(unsigned long)", "operator new"],
-        ["unbalanced<<<(", "unbalanced<…>"],
+        ["unbalanced<<<(and some more of it", "unbalanced<…>"],
     ]) {
         const whole = await flame(page, `view.surface.context.measureText(${JSON.stringify(name)}).width`);
         assert.match(await fit(name, whole - 6), new RegExp("^" + brief.replace(/[^\w]/g, "\\$&") + "(<…>)?$"), name);
