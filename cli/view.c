@@ -13,8 +13,8 @@
 
 #include "command.h"
 #include "format.h"
+#include "input.h"
 #include "loopback.h"
-#include "profile.h"
 
 extern char **environ;
 
@@ -29,21 +29,19 @@ static const char help[] =
     "  -h, --help      this text\n";
 
 /* The page in a file without a name. NULL after a complaint. */
-static FILE *make_page(const char *const *paths, uint32_t count)
+static FILE *make_page(char *const *paths, int count)
 {
     char error[512] = "";
-    const struct lapse_profile_options reading = { .lines = true };
+    const struct lapse_input_options reading = { .lines = true };
     const struct lapse_export_options writing = { 0 };
     struct lapse_profile *profile;
-    if (lapse_profile_open(&profile, paths, count, &reading, error, sizeof error)) {
-        lapse_complain("view", "%s", error);
+    if (lapse_input_open("view", &profile, paths, count, &reading))
         return NULL;
-    }
     FILE *page = tmpfile();
     int result = page ? lapse_write_html(profile, page, &writing, error, sizeof error) : -errno;
     if (!result && fflush(page))
         result = -errno;
-    lapse_profile_close(profile);
+    lapse_input_close(profile);
     if (!result)
         return page;
     lapse_complain("view", "%s", *error ? error : strerror(-result));
@@ -118,7 +116,7 @@ int lapse_command_view(int argc, char **argv)
     }
     if (optind == argc)
         return lapse_complain("view", "no recording named; `lapse view --help` says more");
-    FILE *page = make_page((const char *const *)argv + optind, (uint32_t)(argc - optind));
+    FILE *page = make_page(argv + optind, argc - optind);
     if (!page)
         return LAPSE_STATUS_BAD;
     int status = serve(page, opens);

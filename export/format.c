@@ -12,7 +12,7 @@ const struct lapse_export_format lapse_export_formats[] = {
     { "intervals", "intervals", "calls from start to end, a line each, as they complete",
       lapse_write_intervals, false },
     { "html", "html", "lapse's own page: flame graph, timeline, table in one file",
-      lapse_write_html, false },
+      lapse_write_html, true },
     { "pprof", "pb.gz", "pprof's profile.proto in gzip (go tool pprof)", lapse_write_pprof, true },
     { "chrome", "json", "Trace Event JSON: calls over time (Perfetto, chrome://tracing)",
       lapse_write_chrome, true },

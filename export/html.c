@@ -200,6 +200,7 @@ static void write_processes(struct lapse_page_stream *stream, const struct lapse
         lapse_page_text(stream, process->name);
         lapse_page_text(stream, process->program);
         lapse_page_text(stream, process->command);
+        lapse_page_text(stream, process->host);
         write_time(stream, times, process->start_ns);
         write_time(stream, times, process->end_ns);
         lapse_page_uint(stream, process->cpu_ns);

@@ -77,8 +77,9 @@ static int add_process(struct lapse_profile *profile, const struct lapse_session
         .program = lapse_strings_keep(strings, session->program),
         .name = lapse_strings_keep(strings, *session->program ? last_part(session->program) : "[unknown]"),
         .command = join_arguments(strings, session),
+        .host = lapse_strings_keep(strings, session->host),
     };
-    if (!process->program || !process->name || !process->command)
+    if (!process->program || !process->name || !process->command || !process->host)
         return -ENOMEM;
     profile->process_count++;
     add_counters(&profile->counters, &session->counters);

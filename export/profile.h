@@ -78,6 +78,7 @@ struct lapse_profile_process {
     bool ended;
     enum lapse_end_reason end_reason;
     uint32_t end_signal;
+    const char *host; /* "" unknown */
 };
 
 struct lapse_profile_thread {

@@ -77,7 +77,7 @@ function readProfile(bytes) {
     readNodes(p, r);
     readLeaves(p, r);
     p.processes = r.list(() => ({
-        pid: r.uint(), name: r.text(), program: r.text(), command: r.text(),
+        pid: r.uint(), name: r.text(), program: r.text(), command: r.text(), host: r.text(),
         start: r.uint(), end: r.uint(), cpu: r.uint(), clock: r.uint(), period: r.uint(),
         recorded: r.uint(), lost: r.uint(), ended: r.text(),
     }));

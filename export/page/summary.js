@@ -58,9 +58,9 @@ class Summary {
                 make("td", { class: "wide", dir: "ltr", textContent: elideText(shownName(p.command || p.program), 160) }),
                 make("td", { textContent: p.cpu ? timeText(p.cpu) : "–" }), make("td", { textContent: countText(p.recorded) }),
                 make("td", { class: "quiet", textContent: CLOCKS[p.clock] || "" }), make("td", { class: "quiet", textContent: p.ended })));
-        const began = profile.startRealtime ? new Date(profile.startRealtime / 1e6).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "";
+        const { host } = profile.processes[0], began = profile.startRealtime ? new Date(profile.startRealtime / 1e6).toISOString().replace("T", " ").slice(0, 19) + " UTC" : "";
         return make("section", {}, make("h3", { textContent: "Processes" }), table,
-            make("p", { class: "quiet", textContent: [began, shownName(profile.writer)].filter(Boolean).join("  ·  ") }));
+            make("p", { class: "quiet", textContent: [host && "on " + shownName(host), began, shownName(profile.writer)].filter(Boolean).join("  ·  ") }));
     }
     losses() {
         const { profile } = this.choice, list = make("dl", { class: "counters" });

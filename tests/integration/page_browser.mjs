@@ -61,7 +61,9 @@ export async function open(address) {
     page.on("request", (request) => request.url() !== url && !request.url().startsWith("data:") && page.problems.push("request: " + request.url()));
     const began = Date.now();
     await page.goto(url);
-    await page.waitForFunction(() => document.documentElement.dataset.ready === "yes", null, { timeout: 30000 });
+    await page.waitForFunction(() => document.documentElement.dataset.ready, null, { timeout: 30000 });
+    page.ready = await page.getAttribute("html", "data-ready");
+    if (page.ready !== "yes") page.problems.push("ready: " + page.ready);
     page.openedIn = Date.now() - began;
     return page;
 }

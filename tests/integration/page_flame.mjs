@@ -26,6 +26,21 @@ test("sums equal the folded text's", async () => {
     await page.close();
 });
 
+test("sums and intervals equal the report's", async () => {
+    const page = await open(html(made)), report = JSON.parse(lapse("report", "--format=json", "--limit=0", made));
+    const mine = await flame(page, `(() => { const table = lapsePage.views.table; return choice.weights.functions().map((row) => { const self = table.range(row.self, row.selfSquares),
+        total = table.range(row.total, row.totalSquares); return { function: profileName(row.f), self_weight: row.self, total_weight: row.total, self_samples: row.selfCount,
+        total_samples: row.totalCount, bounds: [self.low, self.high, total.low, total.high] }; function profileName(f) { return choice.profile.functions[f].name; } }); })()`);
+    assert.equal(mine.length, report.functions.length);
+    assert.equal(await flame(page, "choice.weights.whole"), report.weight);
+    for (const [i, theirs] of report.functions.entries()) {
+        for (const key of ["function", "self_weight", "total_weight", "self_samples", "total_samples"]) assert.equal(mine[i][key], theirs[key], theirs.function);
+        for (const [j, key] of ["self_low", "self_high", "total_low", "total_high"].entries())
+            assert.ok(Math.abs(mine[i].bounds[j] - theirs[key]) < 2e-6, `${theirs.function} ${key}: ${mine[i].bounds[j]} and ${theirs[key]}`);
+    }
+    await page.close();
+});
+
 test("the page without its data is small", async () => {
     const text = readFileSync(html(made), "utf8"), data = /<script type="application\/octet-stream" id="data">([^<]*)<\/script>/.exec(text)[1];
     assert.ok(data.length > 1000);

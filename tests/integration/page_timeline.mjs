@@ -83,6 +83,8 @@ test("threads and labels leave what they say", async () => {
     const thread = await ask(page, "choice.threads.indexOf(1)");
     const own = await ask(page, `samples.before[samples.start[${thread} + 1]] - samples.before[samples.start[${thread}]]`);
     assert.equal((await sumsOfPage(page)).whole, own);
+    const tid = await ask(page, `profile.threads[${thread}].tid`);
+    assert.equal(own, JSON.parse(lapse("report", "--format=json", `--thread=${tid}`, made)).weight);
     await page.click("text=All");
     await page.keyboard.press("Escape");
     await page.click("text=/Labels/");
@@ -107,6 +109,10 @@ test("the table sorts, filters, selects, and holds few elements", async () => {
     await page.waitForFunction(() => lapsePage.views.table.rows.length === 1);
     await page.click(".row .name >> nth=0");
     assert.equal(await page.textContent(".details h2"), rows[3]);
+    assert.ok(await page.evaluate(() => {
+        lapsePage.choice.select(lapsePage.choice.profile.functions.findIndex((fn) => fn.name === "made_inline"));
+        return document.querySelectorAll(".details .lines li").length;
+    }) > 0, "hot lines");
     const width = await page.evaluate(() => parseFloat(document.querySelector(".row .whisker").style.width));
     assert.ok(width > 0);
     assert.deepEqual(page.problems, []);
