@@ -10,7 +10,8 @@
 
 #include "walk_frame.h"
 
-enum { SCAN_WORDS = 512, SAVED_WORDS = 8 };
+/* trellis quantisation in libx264 keeps 4.5 KiB on the stack. */
+enum { SCAN_WORDS = 1024, SAVED_WORDS = 8 };
 
 #define ADDRESS_MIN 0x1000u
 
