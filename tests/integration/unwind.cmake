@@ -9,6 +9,11 @@ if(TARGET lapse_unwind)
         COMMAND unwind_sweep libc.so.6 libstdc++.so.6 libcrypto.so.3 libsqlite3.so.0 libpython3.11.so.1.0)
     set_tests_properties(integration.unwind_sweep PROPERTIES LABELS integration TIMEOUT 300 SKIP_RETURN_CODE 77)
 
+    add_executable(unwind_threads unwind_threads.c)
+    target_link_libraries(unwind_threads PRIVATE lapse_unwind iberty Threads::Threads ${CMAKE_DL_LIBS})
+    add_test(NAME integration.unwind_threads COMMAND unwind_threads 1500)
+    set_tests_properties(integration.unwind_threads PROPERTIES LABELS integration TIMEOUT 60)
+
     add_library(unwind_probe SHARED unwind_probe.c)
     target_link_libraries(unwind_probe PRIVATE lapse_unwind iberty PkgConfig::LIBUNWIND Threads::Threads
         ${CMAKE_DL_LIBS})

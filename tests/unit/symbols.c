@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,8 +78,8 @@ Test(symbols, without_a_size_reaches_to_the_next)
 
 Test(symbols, stripped_library_has_its_exports)
 {
-    struct lapse_symbol_request request = find_one((uintptr_t)qsort);
-    cr_assert_str_eq(request.system_name, "qsort");
+    struct lapse_symbol_request request = find_one((uintptr_t)lfind);
+    cr_assert_str_eq(request.system_name, "lfind");
     free((char *)request.system_name);
 }
 
@@ -107,6 +108,8 @@ Test(symbols, linkage_table_entry)
             int32_t displacement;
             memcpy(&displacement, code + i + 1, 4);
             uint64_t target = (uint64_t)code + i + 5 + (uint64_t)(int64_t)displacement;
+            if (displacement < -(1 << 20) || displacement > 1 << 20)
+                continue; /* not a call after all */
             request = find_one(target);
             if (request.system_name && strstr(request.system_name, "@plt"))
                 entry = target;
@@ -122,7 +125,7 @@ Test(symbols, many_at_once_agree_with_one_at_a_time)
     static struct lapse_symbol_request requests[COUNT];
     struct lapse_modules modules;
     cr_assert_eq(lapse_modules_read(&modules, &allocator), 0);
-    const struct lapse_mapped_module *module = lapse_modules_find(&modules, (uintptr_t)qsort);
+    const struct lapse_mapped_module *module = lapse_modules_find(&modules, (uintptr_t)lfind);
     uint64_t start = module->text[0].start, step = (module->text[0].end - start) / COUNT;
     for (unsigned i = 0; i < COUNT; i++)
         requests[i].address = start + i * step;
