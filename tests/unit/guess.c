@@ -219,7 +219,7 @@ Test(guess, stack_use_is_what_the_header_says)
 {
     stack_used(1);
     size_t cold = stack_used(1), warm = stack_used(0);
-    cr_log_warn("cold %zu, warm %zu bytes of stack", cold, warm);
+    cr_log_info("cold %zu, warm %zu bytes of stack", cold, warm);
 #ifdef __SANITIZE_ADDRESS__
     cr_skip_test("instrumented code takes more");
 #endif
