@@ -226,13 +226,20 @@ bool lapse_drain_ask(enum lapse_drain_request request, uint64_t timeout_ns)
 bool lapse_drain_wait_gone(uint64_t timeout_ns)
 {
     uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + timeout_ns;
-    uint32_t tid;
+    uint32_t tid, was = 0;
     while ((tid = atomic_load_explicit(&lapse_drain.alive, memory_order_acquire))) {
         struct timespec step = { 0, (long)(5 * MS) };
+        was = tid;
         if (lapse_sys_clock(CLOCK_MONOTONIC) >= deadline)
             return false;
         /* not private: the kernel's wake-up for a thread that is gone is not either */
         lapse_sys(SYS_futex, &lapse_drain.alive, FUTEX_WAIT, tid, &step);
+    }
+    /* The word is cleared a moment before the thread leaves the process, and unshare counts threads. */
+    while (was && lapse_sys(SYS_tgkill, lapse_sys(SYS_getpid), was, 0) == 0) {
+        if (lapse_sys_clock(CLOCK_MONOTONIC) >= deadline)
+            return false;
+        lapse_sys(SYS_sched_yield);
     }
     return true;
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "message.h"
 #include "state.h"
@@ -93,7 +94,11 @@ void lapse_writer_number(struct lapse_writer *writer, uint64_t number)
 
 void lapse_writer_close(struct lapse_writer *writer)
 {
+    struct stat status;
     write_out(writer);
+    if (writer->error && writer->fd >= 0 && lapse_sys(SYS_fstat, writer->fd, &status) == 0 &&
+        status.st_size == 0)
+        lapse_sys(SYS_unlink, writer->path); /* not a byte went in: no empty file stays behind */
     if (writer->fd >= 0)
         lapse_sys(SYS_close, writer->fd);
     if (writer->error) {

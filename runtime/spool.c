@@ -126,6 +126,12 @@ int lapse_spool_append(struct lapse_spool *spool, const void *body, uint32_t siz
         result = lapse_spool_write_all(fd, head, sizeof head, spool->size);
     if (!result)
         result = lapse_spool_write_all(fd, body, size, spool->size + sizeof head);
+    if (result && !spool->size) {
+        /* Nothing could be written at all: no empty file stays behind, and a later write tries anew. */
+        lapse_sys(SYS_unlink, spool->path);
+        lapse_spool_close(spool);
+        return result;
+    }
     if (result) {
         lapse_sys(SYS_ftruncate, fd, spool->size);
         return result;
