@@ -312,9 +312,29 @@ static int spill(struct lapse_folded_merge *merge)
     return error;
 }
 
+static void note_depth(struct depths *depths, const char *stack, size_t size)
+{
+    uint32_t depth = lapse_folded_depth(stack, size);
+    uint32_t *deepest = lapse_folded_marker(stack, size) ? &depths->cut : &depths->whole;
+    if (depth > *deepest)
+        *deepest = depth;
+}
+
+int lapse_folded_merge_input(struct lapse_folded_merge *merge, const char *path)
+{
+    struct depths *depths = realloc(merge->depths, (merge->depths_count + 1) * sizeof *depths);
+    if (!depths)
+        return failed_system(merge, path, -ENOMEM);
+    merge->depths = depths;
+    depths[merge->depths_count++] = (struct depths){ .path = path };
+    return 0;
+}
+
 int lapse_folded_merge_stack(struct lapse_folded_merge *merge, const char *stack, size_t size,
                              uint64_t value)
 {
+    if (merge->depths_count)
+        note_depth(&merge->depths[merge->depths_count - 1], stack, size);
     size_t cut = merge->options.depth ? lapse_folded_innermost(stack, size, merge->options.depth)
                                       : 0;
     if (cut) {
@@ -335,14 +355,6 @@ int lapse_folded_merge_stack(struct lapse_folded_merge *merge, const char *stack
 
 /* ---- files ---- */
 
-static void note_depth(struct depths *depths, const char *stack, size_t size)
-{
-    uint32_t depth = lapse_folded_depth(stack, size);
-    uint32_t *deepest = lapse_folded_marker(stack, size) ? &depths->cut : &depths->whole;
-    if (depth > *deepest)
-        *deepest = depth;
-}
-
 /* Bad lines are refused or counted here. Returns 0 to pass over it. */
 static int bad_line(struct lapse_folded_merge *merge, const struct lapse_lines *lines,
                     const char *cause)
@@ -354,9 +366,9 @@ static int bad_line(struct lapse_folded_merge *merge, const struct lapse_lines *
 }
 
 /* Does the file hold its stacks in order? 1, 0, or a negative errno. */
-static int check_order(struct lapse_folded_merge *merge, struct lapse_lines *lines,
-                       struct depths *depths)
+static int check_order(struct lapse_folded_merge *merge, struct lapse_lines *lines)
 {
+    struct depths *depths = &merge->depths[merge->depths_count - 1];
     struct lapse_folded_line line;
     const char *cause;
     size_t before = 0;
@@ -377,8 +389,7 @@ static int check_order(struct lapse_folded_merge *merge, struct lapse_lines *lin
     return 1;
 }
 
-static int take_all(struct lapse_folded_merge *merge, struct lapse_lines *lines,
-                    struct depths *depths)
+static int take_all(struct lapse_folded_merge *merge, struct lapse_lines *lines)
 {
     struct lapse_folded_line line;
     const char *cause;
@@ -388,7 +399,6 @@ static int take_all(struct lapse_folded_merge *merge, struct lapse_lines *lines,
             continue;
         if (status < 0)
             return failed_system(merge, lines->path, status);
-        note_depth(depths, line.stack, line.size);
         status = lapse_folded_merge_stack(merge, line.stack, line.size, line.value);
         if (status)
             return status;
@@ -402,15 +412,14 @@ static int reopen(struct lapse_lines *lines, const char *path)
     return lapse_lines_open(lines, path);
 }
 
-static int add_file(struct lapse_folded_merge *merge, struct lapse_lines *lines, const char *path,
-                    struct depths *depths)
+static int add_file(struct lapse_folded_merge *merge, struct lapse_lines *lines, const char *path)
 {
     struct stat status;
     uint64_t bad_before = merge->bad_lines;
     bool again = strcmp(path, "-") && !fstat(lines->fd, &status) && S_ISREG(status.st_mode);
     if (!again || merge->options.depth)
-        return take_all(merge, lines, depths);
-    int sorted = text_room(merge, 1) ? check_order(merge, lines, depths) : -ENOMEM;
+        return take_all(merge, lines);
+    int sorted = text_room(merge, 1) ? check_order(merge, lines) : -ENOMEM;
     if (sorted < 0)
         return sorted;
     int error = reopen(lines, path);
@@ -418,7 +427,7 @@ static int add_file(struct lapse_folded_merge *merge, struct lapse_lines *lines,
         return failed_system(merge, path, error);
     if (!sorted) {
         merge->bad_lines = bad_before;
-        return take_all(merge, lines, depths);
+        return take_all(merge, lines);
     }
     struct source *source = add_source(merge);
     if (!source)
@@ -431,15 +440,12 @@ static int add_file(struct lapse_folded_merge *merge, struct lapse_lines *lines,
 int lapse_folded_merge_file(struct lapse_folded_merge *merge, const char *path)
 {
     struct lapse_lines lines;
-    struct depths *depths = realloc(merge->depths, (merge->depths_count + 1) * sizeof *depths);
-    int error = depths ? lapse_lines_open(&lines, path) : -ENOMEM;
-    if (depths)
-        merge->depths = depths;
+    int error = lapse_lines_open(&lines, path);
     if (error)
         return failed_system(merge, path, error);
-    depths += merge->depths_count++;
-    *depths = (struct depths){ .path = path };
-    error = add_file(merge, &lines, path, depths);
+    error = lapse_folded_merge_input(merge, path);
+    if (!error)
+        error = add_file(merge, &lines, path);
     lapse_lines_close(&lines);
     return error;
 }
