@@ -12,10 +12,10 @@
 #include "diff_state.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "call_tree.h"
+#include "heap.h"
 
 struct lapse_diff {
     struct lapse_diff_options options;
@@ -38,16 +38,6 @@ struct source {
 };
 
 /* ---- memory ---- */
-
-static void *default_resize(void *context, void *old, size_t old_size, size_t new_size)
-{
-    (void)context;
-    (void)old_size;
-    if (new_size)
-        return realloc(old, new_size);
-    free(old);
-    return NULL;
-}
 
 static void *resize(struct lapse_diff *diff, void *old, size_t old_size, size_t new_size)
 {
@@ -526,7 +516,7 @@ int lapse_diff_create(struct lapse_diff **made, const struct lapse_diff_options 
     if (options->min_samples > 1 && options->confirm > 1)
         return -EINVAL;
     if (!allocator.resize)
-        allocator.resize = default_resize;
+        allocator = lapse_heap;
     struct lapse_diff *diff = allocator.resize(allocator.context, NULL, 0, sizeof *diff);
     if (!diff)
         return -ENOMEM;

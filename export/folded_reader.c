@@ -16,12 +16,10 @@ const char *lapse_folded_parse(char *text, size_t size, struct lapse_folded_line
         return "no value after the stack (expected STACK SPACE VALUE)";
     if (!lapse_decimal_parse(text + at, text + size, &line->value))
         return "the value is not a whole number";
-    while (at && (text[at - 1] == ' ' || text[at - 1] == '\t'))
-        at--;
-    if (!at)
+    if (at == 1)
         return "no stack before the value";
     line->stack = text;
-    line->size = at;
+    line->size = at - 1; /* further spaces belong to the name of the leaf */
     return NULL;
 }
 
