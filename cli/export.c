@@ -27,6 +27,7 @@ static const char help_options[] =
     "      --lines          names with their line, stacks apart by line (folded)\n"
     "      --unit=UNIT      samples (default), us or ns (folded)\n"
     "      --no-inlines     functions as compiled, without those inlined into them\n"
+    "      --no-symbols     names of the recording alone, no debug information is read\n"
     "      --title=TEXT     for pictures and pages\n"
     "      --inverted       leaf first (svg)\n"
     "      --minimum=SHARE  leave out what is below this share, in percent (svg)\n"
@@ -141,7 +142,7 @@ static bool read_option(struct export *export, int option, const char *text)
 /* Returns -1 to go on, else the exit status. */
 static int read_options(struct export *export, int argc, char **argv)
 {
-    int threads = 0, processes = 0, labels = 0, lines = 0, inverted = 0, no_inlines = 0;
+    int threads = 0, processes = 0, labels = 0, lines = 0, inverted = 0, no_inlines = 0, no_symbols = 0;
     const struct option options[] = {
         { "to", required_argument, NULL, 't' }, { "output", required_argument, NULL, 'o' },
         { "unit", required_argument, NULL, OPTION_UNIT },
@@ -153,6 +154,7 @@ static int read_options(struct export *export, int argc, char **argv)
         { "threads", no_argument, &threads, 1 }, { "processes", no_argument, &processes, 1 },
         { "labels", no_argument, &labels, 1 }, { "lines", no_argument, &lines, 1 },
         { "inverted", no_argument, &inverted, 1 }, { "no-inlines", no_argument, &no_inlines, 1 },
+        { "no-symbols", no_argument, &no_symbols, 1 },
         { "help", no_argument, NULL, 'h' }, { 0 },
     };
     for (int option; (option = getopt_long(argc, argv, "t:o:h", options, NULL)) != -1;) {
@@ -172,6 +174,7 @@ static int read_options(struct export *export, int argc, char **argv)
         return lapse_complain("export", "no format given; --to=FORMAT, `lapse export --help` lists them");
     export->input.lines = lines || export->format->lines;
     export->input.no_inlines = no_inlines;
+    export->input.no_symbols = no_symbols;
     return -1;
 }
 

@@ -8,6 +8,7 @@
 struct lapse_input_options {
     bool lines, no_inlines; /* as in struct lapse_profile_options */
     bool quiet;             /* no progress */
+    bool no_symbols;        /* names of the recording alone: files and debug information are not read */
 };
 
 /* Returns 0, or LAPSE_STATUS_BAD after a message. */

@@ -284,7 +284,7 @@ static void tell(const struct record *record, const struct lapse_record_place *p
 {
     char copy[PATH_MAX];
     char *paths[] = { copy };
-    struct lapse_input_options how = { .quiet = record->quiet };
+    struct lapse_input_options how = { .quiet = record->quiet, .no_symbols = true };
     struct lapse_profile *profile;
     strcpy(copy, place->path);
     if (record->quiet && !record->folded && !record->events)

@@ -31,6 +31,7 @@ static const char help[] =
     "      --minimum=PERCENT    calls of a tree below this share are not shown (default 0.5)\n"
     "      --collapse-recursion a function right under itself is one frame\n"
     "      --no-inlines         functions as compiled, without those inlined into them\n"
+    "      --no-symbols         names of the recording alone, no debug information is read\n"
     "      --thread=TID, --process=PID, --label=KEY[=VALUE], --from=S, --until=S\n"
     "                           only that part; seconds count from the first sample; --thread and\n"
     "                           --process may be given several times\n"
@@ -42,6 +43,7 @@ enum shown { SHOW_FUNCTIONS, SHOW_TREE, SHOW_CALLERS, SHOW_CALLEES, SHOW_THREADS
 enum {
     OPTION_SHOWN = 1000, /* and the next ones: enum shown */
     OPTION_INVERTED = 1100, OPTION_SORT, OPTION_LIMIT, OPTION_MINIMUM, OPTION_COLLAPSE, OPTION_NO_INLINES,
+    OPTION_NO_SYMBOLS,
     OPTION_THREAD, OPTION_PROCESS, OPTION_LABEL, OPTION_FROM, OPTION_UNTIL, OPTION_FORMAT, OPTION_COLOUR,
 };
 
@@ -120,6 +122,7 @@ static bool read_option(struct report *report, int option, const char *text)
     case OPTION_INVERTED: return report->view.inverted = true;
     case OPTION_COLLAPSE: return report->view.collapse_recursion = true;
     case OPTION_NO_INLINES: return report->input.no_inlines = true;
+    case OPTION_NO_SYMBOLS: return report->input.no_symbols = true;
     case OPTION_SORT:
         if (!read_word("sort", text, sorts, &word))
             return false;
@@ -166,6 +169,7 @@ static int read_options(struct report *report, int argc, char **argv)
         { "minimum", required_argument, NULL, OPTION_MINIMUM },
         { "collapse-recursion", no_argument, NULL, OPTION_COLLAPSE },
         { "no-inlines", no_argument, NULL, OPTION_NO_INLINES },
+        { "no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS },
         { "thread", required_argument, NULL, OPTION_THREAD },
         { "process", required_argument, NULL, OPTION_PROCESS },
         { "label", required_argument, NULL, OPTION_LABEL }, { "from", required_argument, NULL, OPTION_FROM },

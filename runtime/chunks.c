@@ -16,6 +16,7 @@
 enum { /* fields of Chunk */
     CHUNK_HEADER = 1, CHUNK_MODULES, CHUNK_THREADS, CHUNK_NODES, CHUNK_SAMPLES, CHUNK_RAW,
     CHUNK_SYMBOLS, CHUNK_ADDRESSES, CHUNK_LABELS, CHUNK_SPANS, CHUNK_COUNTERS, CHUNK_END,
+    CHUNK_FIRST_NODE = 14, CHUNK_SESSION = 15,
 };
 
 #define FULL (LAPSE_CHUNK_MAX / 4 * 3)
@@ -24,6 +25,11 @@ static bool send(struct lapse_store *store)
 {
     if (!store->wire.size)
         return true;
+    if (!store->unsent) { /* a reader that lost a chunk so knows whose the next one is */
+        uint64_t tag;
+        memcpy(&tag, lapse_runtime.session_id, sizeof tag);
+        lapse_wire_fixed64(&store->wire, CHUNK_SESSION, tag);
+    }
     int result = lapse_spool_append(&store->spool, store->wire.bytes, (uint32_t)store->wire.size);
     if (result) {
         lapse_message(LAPSE_MESSAGE_SPOOL, store->spool.exists ? store->spool.path : store->spool.base,
@@ -37,6 +43,7 @@ static bool send(struct lapse_store *store)
     store->unsent = false;
     store->wire.size = 0;
     store->wire.overflow = 0;
+    store->chunk_has_nodes = false;
     return true;
 }
 
@@ -200,6 +207,9 @@ static bool put_nodes(struct lapse_store *store)
     for (uint32_t i = store->nodes_written + 1; i < count; i++) {
         if (!room(store))
             return false;
+        if (!store->chunk_has_nodes)
+            lapse_wire_uint(&store->wire, CHUNK_FIRST_NODE, i);
+        store->chunk_has_nodes = true;
         size_t mark = lapse_wire_begin(&store->wire, CHUNK_NODES);
         lapse_wire_uint(&store->wire, 1, nodes[i].parent);
         lapse_wire_uint(&store->wire, 2, nodes[i].call_site);

@@ -75,6 +75,7 @@ struct lapse_store {
     struct lapse_wire wire;       /* chunk under construction */
     uint32_t chunk_samples;
     bool header_written, unsent;  /* unsent: the chunk in `wire` could not be written yet */
+    bool chunk_has_nodes; /* the open chunk says the id of its first node */
     uint32_t nodes_written;
     uint64_t lost_samples, write_errors;
     int first_error;
