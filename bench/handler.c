@@ -19,14 +19,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lapse.h"
 #include "walk.h"
 
 enum { FRAMES_MAX = 512, BLOCK = 200, ROUNDS = 151, THREADS = 31 };
-enum handler { EMPTY, WALKER, BACKTRACE, GPERFTOOLS, HANDLERS };
+enum handler { EMPTY, WALKER, LAPSE, BACKTRACE, GPERFTOOLS, HANDLERS };
 
-static const char *const names[HANDLERS] = { "empty", "lapse walker", "unw_backtrace", "gperftools" };
+static const char *const names[HANDLERS] = { "empty", "lapse walker", "lapse", "unw_backtrace", "gperftools" };
 static struct sigaction actions[HANDLERS];
-static int present[HANDLERS] = { 1, 1, 1, 0 };
+static int present[HANDLERS] = { [EMPTY] = 1, [WALKER] = 1, [BACKTRACE] = 1 };
+static siginfo_t sent; /* what comes with each signal: a tick of lapse's timer, once one was seen */
+
+static int (*lapse_status_of)(struct lapse_status *);
+static int (*lapse_stop_it)(void);
 
 static __thread struct lapse_stack_bounds bounds;
 static uint64_t pcs[FRAMES_MAX];
@@ -90,7 +95,57 @@ static uint64_t now(void)
 
 static void send_signal(void)
 {
-    syscall(SYS_tgkill, getpid(), gettid(), SIGPROF);
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGPROF, &sent);
+}
+
+static void on_first_tick(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)context;
+    if (info->si_code == SI_TIMER) {
+        sent = *info;
+        sent.si_overrun = 0;
+    }
+}
+
+/* The whole of lapse: a session as an application starts it. Its handler knows its ticks by what
+ * comes with them, so one is caught and sent again and again. */
+static void set_up_lapse(const char *beside, const char *out)
+{
+    char path[512];
+    int (*start)(const struct lapse_options *) = NULL;
+    const char *end = strrchr(beside, '/');
+    snprintf(path, sizeof path, "%.*s/../liblapse.so", end ? (int)(end - beside) : 1, end ? beside : ".");
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library)
+        *(void **)&start = dlsym(library, "lapse_start");
+    setenv("LAPSE_OUT", out, 1);
+    setenv("LAPSE_EXPORT", "none", 1);
+    if (!start || start(NULL)) {
+        fprintf(stderr, "# liblapse.so does not start\n");
+        return;
+    }
+    struct sigaction catch = { .sa_sigaction = on_first_tick, .sa_flags = SA_SIGINFO | SA_RESTART };
+    sigaction(SIGPROF, &catch, &actions[LAPSE]);
+    uint64_t deadline = now() + 1000000000u;
+    while (!sent.si_signo && now() < deadline)
+        ;
+    *(void **)&lapse_status_of = dlsym(library, "lapse_status");
+    *(void **)&lapse_stop_it = dlsym(library, "lapse_stop");
+    present[LAPSE] = sent.si_signo != 0;
+}
+
+static void finish_lapse(const char *out)
+{
+    char file[128];
+    struct lapse_status status = { 0 };
+    if (!present[LAPSE])
+        return;
+    lapse_status_of(&status);
+    printf("# lapse: %lu ticks, %lu recorded, %lu dropped, %lu unwind failures\n", (unsigned long)status.ticks,
+           (unsigned long)status.recorded, (unsigned long)status.dropped, (unsigned long)status.unwind_failures);
+    lapse_stop_it();
+    snprintf(file, sizeof file, "%s.lapse", out);
+    unlink(file);
 }
 
 static int compare(const void *a, const void *b)
@@ -179,20 +234,27 @@ static void measure_first(enum handler handler)
     printf("%s, first in a thread, over warm\t\t%.0f\t\n", names[handler], median(ns, THREADS));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    char error[128], file[64];
+    char error[128], file[64], out[64];
+    (void)argc;
     if (lapse_unwind_init(error, sizeof error)) {
         fprintf(stderr, "%s\n", error);
         return 1;
     }
     find_bounds();
     snprintf(file, sizeof file, "/tmp/lapse-bench-%d", getpid());
+    snprintf(out, sizeof out, "/tmp/lapse-bench-session-%d", getpid());
+    sent.si_code = SI_QUEUE;
     set_up_gperftools(file);
+    signal(SIGPROF, SIG_DFL); /* gperftools and lapse each want to be alone */
+    set_up_lapse(argv[0], out);
     actions[EMPTY].sa_sigaction = on_empty;
     actions[WALKER].sa_sigaction = on_walker;
     actions[BACKTRACE].sa_sigaction = on_backtrace;
     for (int handler = 0; handler < GPERFTOOLS; handler++) {
+        if (handler == LAPSE)
+            continue;
         actions[handler].sa_flags = SA_SIGINFO | SA_RESTART;
         sigfillset(&actions[handler].sa_mask);
     }
@@ -200,8 +262,9 @@ int main(void)
     descend(27);
     descend(60);
     for (int handler = 0; handler < HANDLERS; handler++)
-        if (present[handler])
+        if (present[handler] && handler != LAPSE) /* the tick that was caught is the main thread's */
             measure_first((enum handler)handler);
+    finish_lapse(out);
     unlink(file);
     return 0;
 }
