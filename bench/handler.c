@@ -25,7 +25,8 @@
 enum { FRAMES_MAX = 512, BLOCK = 200, ROUNDS = 151, THREADS = 31 };
 enum handler { EMPTY, WALKER, LAPSE, BACKTRACE, GPERFTOOLS, HANDLERS };
 
-static const char *const names[HANDLERS] = { "empty", "lapse walker", "lapse", "unw_backtrace", "gperftools" };
+static const char *const names[HANDLERS] = { "empty", "lapse walker", "lapse", "unw_backtrace",
+                                             "gperftools" };
 static struct sigaction actions[HANDLERS];
 static int present[HANDLERS] = { [EMPTY] = 1, [WALKER] = 1, [BACKTRACE] = 1 };
 static siginfo_t sent; /* what comes with each signal: a tick of lapse's timer, once one was seen */
@@ -114,7 +115,8 @@ static void set_up_lapse(const char *beside, const char *out)
     char path[512];
     int (*start)(const struct lapse_options *) = NULL;
     const char *end = strrchr(beside, '/');
-    snprintf(path, sizeof path, "%.*s/../liblapse.so", end ? (int)(end - beside) : 1, end ? beside : ".");
+    snprintf(path, sizeof path, "%.*s/../liblapse.so", end ? (int)(end - beside) : 1,
+             end ? beside : ".");
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library)
         *(void **)&start = dlsym(library, "lapse_start");
@@ -141,8 +143,9 @@ static void finish_lapse(const char *out)
     if (!present[LAPSE])
         return;
     lapse_status_of(&status);
-    printf("# lapse: %lu ticks, %lu recorded, %lu dropped, %lu unwind failures\n", (unsigned long)status.ticks,
-           (unsigned long)status.recorded, (unsigned long)status.dropped, (unsigned long)status.unwind_failures);
+    printf("# lapse: %lu ticks, %lu recorded, %lu dropped, %lu unwind failures\n",
+           (unsigned long)status.ticks, (unsigned long)status.recorded,
+           (unsigned long)status.dropped, (unsigned long)status.unwind_failures);
     lapse_stop_it();
     snprintf(file, sizeof file, "%s.lapse", out);
     unlink(file);
@@ -262,7 +265,8 @@ int main(int argc, char **argv)
     descend(27);
     descend(60);
     for (int handler = 0; handler < HANDLERS; handler++)
-        if (present[handler] && handler != LAPSE) /* the tick that was caught is the main thread's */
+        if (present[handler] &&
+            handler != LAPSE) /* the tick that was caught is the main thread's */
             measure_first((enum handler)handler);
     finish_lapse(out);
     unlink(file);

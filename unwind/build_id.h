@@ -22,7 +22,8 @@ static inline uint32_t lapse_build_id_parse(const uint8_t *notes, size_t size, u
         if (name > size - at || note.n_descsz > size - at - name)
             return 0;
         if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(notes + at, "GNU", 4)) {
-            uint32_t length = note.n_descsz < LAPSE_BUILD_ID_MAX ? note.n_descsz : LAPSE_BUILD_ID_MAX;
+            uint32_t length =
+                note.n_descsz < LAPSE_BUILD_ID_MAX ? note.n_descsz : LAPSE_BUILD_ID_MAX;
             memcpy(build_id, notes + at + name, length);
             return length;
         }

@@ -82,7 +82,8 @@ static int demangle_d(struct output *output, const char *name)
 
 /* Rust's older names are C++ ones that end in 17h and sixteen hexadecimal digits, which the Rust
  * demangler knows; it is asked first, and says no to everything else. */
-__attribute__((noinline)) static int demangle(struct output *output, const char *name, enum lapse_demangle style)
+__attribute__((noinline)) static int demangle(struct output *output, const char *name,
+                                              enum lapse_demangle style)
 {
     int options = style == LAPSE_DEMANGLE_FULL ? DMGL_PARAMS | DMGL_ANSI : DMGL_ANSI;
     if (name[0] != '_')

@@ -17,8 +17,8 @@ static size_t read_file(int fd, void *to, uint64_t offset, size_t size)
 {
     size_t done = 0;
     while (done < size) {
-        long got = lapse_system_call6(SYS_pread64, fd, (long)((char *)to + done), (long)(size - done),
-                                      (long)(offset + done), 0, 0);
+        long got = lapse_system_call6(SYS_pread64, fd, (long)((char *)to + done),
+                                      (long)(size - done), (long)(offset + done), 0, 0);
         if (got == -EINTR)
             continue;
         if (got <= 0)
@@ -34,14 +34,17 @@ static uint32_t read_build_id(int fd, uint8_t *build_id)
     Elf64_Phdr segment;
     uint8_t notes[NOTES_MAX];
     uint32_t found = 0;
-    if (read_file(fd, &header, 0, sizeof header) < sizeof header || header.e_phentsize != sizeof segment)
+    if (read_file(fd, &header, 0, sizeof header) < sizeof header ||
+        header.e_phentsize != sizeof segment)
         return 0;
     for (unsigned i = 0; i < header.e_phnum && i < SEGMENTS_MAX && !found; i++) {
-        if (read_file(fd, &segment, header.e_phoff + i * sizeof segment, sizeof segment) < sizeof segment)
+        if (read_file(fd, &segment, header.e_phoff + i * sizeof segment, sizeof segment) <
+            sizeof segment)
             return 0;
         if (segment.p_type == PT_NOTE) {
             size_t size = segment.p_filesz < sizeof notes ? segment.p_filesz : sizeof notes;
-            found = lapse_build_id_parse(notes, read_file(fd, notes, segment.p_offset, size), build_id);
+            found =
+                lapse_build_id_parse(notes, read_file(fd, notes, segment.p_offset, size), build_id);
         }
     }
     return found;
@@ -66,7 +69,8 @@ int lapse_elf_open_module(const struct lapse_mapped_module *module, uint64_t *si
         return (int)result;
     if (!S_ISREG(status.st_mode))
         return -ENOEXEC; /* opening a device can have effects */
-    long fd = lapse_system_call3(SYS_open, (long)module->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+    long fd = lapse_system_call3(SYS_open, (long)module->path,
+                                 O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return (int)fd;
     result = lapse_system_call3(SYS_fstat, fd, (long)&status, 0);
@@ -82,7 +86,8 @@ int lapse_elf_open_module(const struct lapse_mapped_module *module, uint64_t *si
     return (int)fd;
 }
 
-size_t lapse_elf_file_read(const struct lapse_elf_file *file, void *to, uint64_t offset, size_t size)
+size_t lapse_elf_file_read(const struct lapse_elf_file *file, void *to, uint64_t offset,
+                           size_t size)
 {
     if (offset >= file->size)
         return 0;
@@ -101,11 +106,13 @@ static int read_sections(struct lapse_elf_file *file)
         header->e_ident[EI_DATA] != ELFDATA2LSB || header->e_shentsize != sizeof first ||
         lapse_elf_file_read(file, &first, header->e_shoff, sizeof first) < sizeof first)
         return -ENOEXEC;
-    uint64_t count = header->e_shnum ? header->e_shnum : first.sh_size; /* more than 65,279 sections */
+    uint64_t count =
+        header->e_shnum ? header->e_shnum : first.sh_size; /* more than 65,279 sections */
     if (count > SECTIONS_MAX || count > (file->size - header->e_shoff) / sizeof first)
         return -ENOEXEC;
     file->section_count = (uint32_t)count;
-    file->sections = file->allocator.resize(file->allocator.context, NULL, 0, count * sizeof first + 1);
+    file->sections =
+        file->allocator.resize(file->allocator.context, NULL, 0, count * sizeof first + 1);
     if (!file->sections)
         return -ENOMEM;
     size_t size = count * sizeof first;

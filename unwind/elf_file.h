@@ -31,6 +31,7 @@ int lapse_elf_file_open(struct lapse_elf_file *file, const struct lapse_mapped_m
 void lapse_elf_file_close(struct lapse_elf_file *file);
 
 /* Up to `size` bytes; returns how many, 0 on failure. */
-size_t lapse_elf_file_read(const struct lapse_elf_file *file, void *to, uint64_t offset, size_t size);
+size_t lapse_elf_file_read(const struct lapse_elf_file *file, void *to, uint64_t offset,
+                           size_t size);
 
 #endif

@@ -34,16 +34,20 @@ static int leads_on(struct lapse_stack_view *view, uint64_t epoch, uint64_t cfa)
 }
 
 /* Is `address`, with the stack pointer and RBP of its frame, a caller that has a caller? */
-static int is_caller(struct lapse_stack_view *view, uint64_t epoch, uint64_t address, uint64_t sp, uint64_t bp)
+static int is_caller(struct lapse_stack_view *view, uint64_t epoch, uint64_t address, uint64_t sp,
+                     uint64_t bp)
 {
     uint64_t rule = return_rule(epoch, address);
-    uint64_t cfa = (lapse_rule_base(rule) == LAPSE_REGISTER_RSP ? sp : bp) + (uint64_t)lapse_rule_cfa_offset(rule);
+    uint64_t cfa = (lapse_rule_base(rule) == LAPSE_REGISTER_RSP ? sp : bp) +
+                   (uint64_t)lapse_rule_cfa_offset(rule);
     switch (lapse_rule_kind(rule)) {
     case LAPSE_RULE_PLAIN:
         return cfa > sp && leads_on(view, epoch, cfa);
     case LAPSE_RULE_DEREF:
-        cfa = (lapse_rule_base(rule) == LAPSE_REGISTER_RSP ? sp : bp) + (uint64_t)lapse_rule_deref_offset(rule);
-        return lapse_stack_read(view, cfa, &cfa) && cfa + (uint64_t)lapse_rule_deref_add(rule) > sp &&
+        cfa = (lapse_rule_base(rule) == LAPSE_REGISTER_RSP ? sp : bp) +
+              (uint64_t)lapse_rule_deref_offset(rule);
+        return lapse_stack_read(view, cfa, &cfa) &&
+               cfa + (uint64_t)lapse_rule_deref_add(rule) > sp &&
                leads_on(view, epoch, cfa + (uint64_t)lapse_rule_deref_add(rule));
     case LAPSE_RULE_NO_INFO:
         return bp > sp && leads_on(view, epoch, bp + 16);
@@ -54,11 +58,14 @@ static int is_caller(struct lapse_stack_view *view, uint64_t epoch, uint64_t add
     }
 }
 
-static int try_frame_pointer(struct lapse_stack_view *view, uint64_t epoch, struct lapse_frame *frame)
+static int try_frame_pointer(struct lapse_stack_view *view, uint64_t epoch,
+                             struct lapse_frame *frame)
 {
     uint64_t address, bp;
-    if (frame->bp % 8 || frame->bp < frame->sp || !lapse_stack_read(view, frame->bp + 8, &address) ||
-        !lapse_stack_read(view, frame->bp, &bp) || !is_caller(view, epoch, address, frame->bp + 16, bp))
+    if (frame->bp % 8 || frame->bp < frame->sp ||
+        !lapse_stack_read(view, frame->bp + 8, &address) ||
+        !lapse_stack_read(view, frame->bp, &bp) ||
+        !is_caller(view, epoch, address, frame->bp + 16, bp))
         return 0;
     *frame = (struct lapse_frame){ .pc = address, .sp = frame->bp + 16, .bp = bp };
     return 1;
@@ -75,7 +82,8 @@ static int find_rbp(struct lapse_stack_view *view, uint64_t epoch, const struct 
     if (!rule || lapse_rule_base(rule) == LAPSE_REGISTER_RSP)
         return 0;
     for (uint64_t at = slot - 8; at >= frame->sp && at + SAVED_WORDS * 8 >= slot; at -= 8)
-        if (lapse_stack_read(view, at, bp) && *bp > slot && is_caller(view, epoch, address, slot + 8, *bp))
+        if (lapse_stack_read(view, at, bp) && *bp > slot &&
+            is_caller(view, epoch, address, slot + 8, *bp))
             return 1;
     return 0;
 }

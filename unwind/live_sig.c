@@ -16,19 +16,22 @@ static struct {
     struct lapse_frame frame;
 } live;
 
-static int access_mem(unw_addr_space_t in, unw_word_t at, unw_word_t *value, int write, void *argument)
+static int access_mem(unw_addr_space_t in, unw_word_t at, unw_word_t *value, int write,
+                      void *argument)
 {
     const struct lapse_unwind_entry *entry = &lapse_resolver_entry;
     (void)in, (void)argument;
     if (write)
         return -UNW_EINVAL;
     if (at >= entry->map_start && at < entry->map_end)
-        return lapse_windows_read(&lapse_resolver_windows, value, at, sizeof *value) ? -UNW_EINVAL : 0;
+        return lapse_windows_read(&lapse_resolver_windows, value, at, sizeof *value) ? -UNW_EINVAL
+                                                                                     : 0;
     return lapse_stack_read(live.view, at, value) ? 0 : -UNW_EINVAL;
 }
 
 /* In frames that were called, only what the walk has carried so far is known. */
-static int access_reg(unw_addr_space_t in, unw_regnum_t reg, unw_word_t *value, int write, void *argument)
+static int access_reg(unw_addr_space_t in, unw_regnum_t reg, unw_word_t *value, int write,
+                      void *argument)
 {
     (void)in, (void)argument;
     if (write)
@@ -36,7 +39,8 @@ static int access_reg(unw_addr_space_t in, unw_regnum_t reg, unw_word_t *value, 
     return lapse_frame_register(&live.frame, (unsigned)reg, value) ? 0 : -UNW_EBADREG;
 }
 
-LAPSE_SIGSAFE int lapse_live_step(struct lapse_stack_view *view, uint64_t key, struct lapse_frame *frame)
+LAPSE_SIGSAFE int lapse_live_step(struct lapse_stack_view *view, uint64_t key,
+                                  struct lapse_frame *frame)
 {
     int cancel, result = 0;
     unw_word_t pc, sp, bp;
@@ -48,7 +52,8 @@ LAPSE_SIGSAFE int lapse_live_step(struct lapse_stack_view *view, uint64_t key, s
     live.frame.pc = key;
     unw_cursor_t *cursor = &live.cursor;
     if (!lapse_resolver_look_up(epoch, key) && lapse_resolver_entry.covered &&
-        lapse_libunwind.init_remote(cursor, space, &live) >= 0 && lapse_libunwind.step(cursor) > 0 &&
+        lapse_libunwind.init_remote(cursor, space, &live) >= 0 &&
+        lapse_libunwind.step(cursor) > 0 &&
         lapse_libunwind.get_reg(cursor, UNW_X86_64_RIP, &pc) >= 0 &&
         lapse_libunwind.get_reg(cursor, UNW_X86_64_RSP, &sp) >= 0) {
         if (lapse_libunwind.get_reg(cursor, UNW_X86_64_RBP, &bp) < 0)

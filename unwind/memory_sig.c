@@ -48,7 +48,8 @@ LAPSE_SIGSAFE size_t lapse_memory_read(void *to, uintptr_t from, size_t size)
         struct iovec local = { to, size }, remote = { (void *)from, size };
         /* The pid is asked anew each time: after a fork a remembered one would name the parent. */
         long self = lapse_system_call3(SYS_getpid, 0, 0, 0);
-        long got = lapse_system_call6(SYS_process_vm_readv, self, (long)&local, 1, (long)&remote, 1, 0);
+        long got =
+            lapse_system_call6(SYS_process_vm_readv, self, (long)&local, 1, (long)&remote, 1, 0);
         if (got >= 0)
             return (size_t)got;
         if (got != -EPERM && got != -ENOSYS)
@@ -91,7 +92,8 @@ LAPSE_SIGSAFE int lapse_windows_read(struct lapse_windows *windows, void *to, ui
         return -EFAULT;
     uint64_t hash = base / half * UINT64_C(0x9e3779b97f4a7c15);
     struct lapse_window *window = &windows->slots[hash >> 40 & (windows->count - 1)];
-    if ((from < window->base || from - window->base + size > window->size) && fill(window, base, from, size))
+    if ((from < window->base || from - window->base + size > window->size) &&
+        fill(window, base, from, size))
         return -EFAULT;
     memcpy(to, window->bytes + (from - window->base), size);
     return 0;

@@ -75,7 +75,8 @@ static int find_bias(struct lapse_mapped_module *module, const Elf64_Phdr *segme
     return -ENOEXEC;
 }
 
-static void read_notes(struct lapse_mapped_module *module, const struct image *image, const Elf64_Phdr *segment)
+static void read_notes(struct lapse_mapped_module *module, const struct image *image,
+                       const Elf64_Phdr *segment)
 {
     uint8_t notes[NOTES_MAX];
     size_t size = segment->p_filesz < sizeof notes ? segment->p_filesz : sizeof notes;
@@ -97,7 +98,8 @@ static void read_headers(struct lapse_mapped_module *module, const struct image 
         header.e_phentsize != sizeof *segments)
         return;
     unsigned count = header.e_phnum < SEGMENTS_MAX ? header.e_phnum : SEGMENTS_MAX;
-    count = (unsigned)(image_read(image, segments, header.e_phoff, count * sizeof *segments) / sizeof *segments);
+    count = (unsigned)(image_read(image, segments, header.e_phoff, count * sizeof *segments) /
+                       sizeof *segments);
     if (find_bias(module, segments, count))
         return;
     for (unsigned i = 0; i < count; i++)
@@ -136,8 +138,8 @@ static int add_text(struct lapse_mapped_module *module, const struct lapse_maps_
     return 0;
 }
 
-static int new_module(struct lapse_modules *modules, const struct lapse_maps_line *line, const char *path,
-                      uint32_t path_size, uint64_t start)
+static int new_module(struct lapse_modules *modules, const struct lapse_maps_line *line,
+                      const char *path, uint32_t path_size, uint64_t start)
 {
     int result = add_module(modules, path, path_size);
     if (result)
@@ -153,7 +155,8 @@ static int new_module(struct lapse_modules *modules, const struct lapse_maps_lin
 static int take_anonymous(struct lapse_modules *modules, const struct lapse_maps_line *line)
 {
     static const char jit[] = "[anon:exec]", vdso[] = "[vdso]";
-    struct lapse_mapped_module *last = modules->count ? &modules->modules[modules->count - 1] : NULL;
+    struct lapse_mapped_module *last =
+        modules->count ? &modules->modules[modules->count - 1] : NULL;
     if (!line->executable || !strcmp(line->path, "[vsyscall]"))
         return 0;
     if (!strcmp(line->path, vdso)) {
@@ -167,9 +170,11 @@ static int take_anonymous(struct lapse_modules *modules, const struct lapse_maps
     return new_module(modules, line, jit, sizeof jit - 1, line->start);
 }
 
-static int take_file(struct lapse_modules *modules, const struct lapse_maps_line *line, struct run *run)
+static int take_file(struct lapse_modules *modules, const struct lapse_maps_line *line,
+                     struct run *run)
 {
-    if (line->device != run->device || line->inode != run->inode || line->offset < run->offset || !run->start)
+    if (line->device != run->device || line->inode != run->inode || line->offset < run->offset ||
+        !run->start)
         *run = (struct run){ .device = line->device, .inode = line->inode, .start = line->start, .module = -1 };
     run->offset = line->offset;
     if (!line->offset && line->readable && !run->header)
@@ -181,7 +186,8 @@ static int take_file(struct lapse_modules *modules, const struct lapse_maps_line
     }
     if (run->module >= 0 && !add_text(&modules->modules[run->module], line))
         return 0;
-    uint64_t start = run->module >= 0 ? line->start : run->start; /* a second entry when one is full */
+    uint64_t start =
+        run->module >= 0 ? line->start : run->start; /* a second entry when one is full */
     int result = new_module(modules, line, line->path, line->path_size, start);
     if (!result) {
         run->module = (int64_t)modules->count - 1;
@@ -234,7 +240,8 @@ void lapse_modules_free(struct lapse_modules *modules)
     modules->count = modules->capacity = 0;
 }
 
-const struct lapse_mapped_module *lapse_modules_find(const struct lapse_modules *modules, uint64_t address)
+const struct lapse_mapped_module *lapse_modules_find(const struct lapse_modules *modules,
+                                                     uint64_t address)
 {
     uint32_t low = 0, high = modules->count;
     while (low < high) {

@@ -30,6 +30,7 @@ struct lapse_modules {
 /* Read the list afresh. Raw system calls only. Returns 0 or a negative errno (list then empty). */
 int lapse_modules_read(struct lapse_modules *modules, const struct lapse_allocator *allocator);
 void lapse_modules_free(struct lapse_modules *modules);
-const struct lapse_mapped_module *lapse_modules_find(const struct lapse_modules *modules, uint64_t address);
+const struct lapse_mapped_module *lapse_modules_find(const struct lapse_modules *modules,
+                                                     uint64_t address);
 
 #endif

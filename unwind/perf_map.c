@@ -33,7 +33,8 @@ static int open_map(int pid)
     while (count)
         path[length++] = digits[--count];
     memcpy(path + length, ".map", 5);
-    long fd = lapse_system_call3(SYS_open, (long)path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+    long fd = lapse_system_call3(SYS_open, (long)path,
+                                 O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0)
         return (int)fd;
     long user = lapse_system_call3(SYS_geteuid, 0, 0, 0);
@@ -73,7 +74,8 @@ static uint32_t first_request(const struct perf_map *map, uint64_t address)
     return low;
 }
 
-static void set_name(struct perf_map *map, uint32_t i, uint64_t start, uint64_t size, const char *name)
+static void set_name(struct perf_map *map, uint32_t i, uint64_t start, uint64_t size,
+                     const char *name)
 {
     const struct lapse_allocator *allocator = map->allocator;
     struct lapse_symbol_request *request = &map->requests[i];
@@ -87,7 +89,8 @@ static void set_name(struct perf_map *map, uint32_t i, uint64_t start, uint64_t 
     }
     memcpy(copy, name, length);
     if (request->system_name)
-        allocator->resize(allocator->context, (char *)request->system_name, strlen(request->system_name) + 1, 0);
+        allocator->resize(allocator->context, (char *)request->system_name,
+                          strlen(request->system_name) + 1, 0);
     map->ours[i] = 1;
     request->system_name = copy;
     request->start = start;
@@ -104,7 +107,8 @@ static void take_line(struct perf_map *map, const char *line)
     at = take_hex(size_text, &size);
     if (at == size_text || *at != ' ' || !at[1])
         return;
-    for (uint32_t i = first_request(map, start); i < map->count && map->requests[i].address - start < size; i++)
+    for (uint32_t i = first_request(map, start);
+         i < map->count && map->requests[i].address - start < size; i++)
         set_name(map, i, start, size, at + 1);
 }
 
@@ -116,7 +120,8 @@ static void take_lines(struct perf_map *map)
     size_t held = 0;
     int skipping = 0;
     while (total < FILE_BYTES_MAX) {
-        long got = lapse_system_call3(SYS_read, map->fd, (long)(map->buffer + held), (long)(BUFFER_BYTES - held));
+        long got = lapse_system_call3(SYS_read, map->fd, (long)(map->buffer + held),
+                                      (long)(BUFFER_BYTES - held));
         if (got == -EINTR)
             continue;
         if (got <= 0)
@@ -143,7 +148,9 @@ static void take_lines(struct perf_map *map)
 int lapse_symbols_find_perf_map(int pid, struct lapse_symbol_request *requests, uint32_t count,
                                 const struct lapse_allocator *allocator)
 {
-    struct perf_map map = { .fd = open_map(pid), .requests = requests, .count = count, .allocator = allocator };
+    struct perf_map map = {
+        .fd = open_map(pid), .requests = requests, .count = count, .allocator = allocator
+    };
     if (map.fd < 0)
         return 0;
     size_t size = (size_t)BUFFER_BYTES + count;

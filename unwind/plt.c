@@ -22,7 +22,8 @@ static const Elf64_Shdr *find_section(const struct lapse_elf_file *file, uint64_
         char name[4];
         if (section->sh_type == SHT_PROGBITS && (section->sh_flags & SHF_EXECINSTR) &&
             address - section->sh_addr < section->sh_size &&
-            lapse_elf_file_read(file, name, names->sh_offset + section->sh_name, sizeof name) == sizeof name &&
+            lapse_elf_file_read(file, name, names->sh_offset + section->sh_name, sizeof name) ==
+                sizeof name &&
             !memcmp(name, ".plt", sizeof name))
             return section;
     }
@@ -30,7 +31,8 @@ static const Elf64_Shdr *find_section(const struct lapse_elf_file *file, uint64_
 }
 
 /* File address of the slot that the entry at `offset` jumps through; 0: no such jump. */
-static uint64_t find_slot(const struct lapse_elf_file *file, uint64_t offset, uint64_t address, uint64_t size)
+static uint64_t find_slot(const struct lapse_elf_file *file, uint64_t offset, uint64_t address,
+                          uint64_t size)
 {
     uint8_t code[ENTRY_BYTES];
     size_t got = lapse_elf_file_read(file, code, offset, size);
@@ -44,7 +46,8 @@ static uint64_t find_slot(const struct lapse_elf_file *file, uint64_t offset, ui
 }
 
 /* The symbol that a slot is relocated to, and the table of symbols; 0: none. */
-static uint32_t find_symbol(const struct lapse_elf_file *file, uint64_t slot, const Elf64_Shdr **table)
+static uint32_t find_symbol(const struct lapse_elf_file *file, uint64_t slot,
+                            const Elf64_Shdr **table)
 {
     Elf64_Rela relocations[CHUNK_RELOCATIONS];
     for (uint32_t i = 0; i < file->section_count; i++) {
@@ -68,14 +71,17 @@ static uint32_t find_symbol(const struct lapse_elf_file *file, uint64_t slot, co
     return 0;
 }
 
-static uint32_t read_name(const struct lapse_elf_file *file, const Elf64_Shdr *table, uint32_t number, char *name)
+static uint32_t read_name(const struct lapse_elf_file *file, const Elf64_Shdr *table,
+                          uint32_t number, char *name)
 {
     Elf64_Sym symbol;
     if (table->sh_link >= file->section_count ||
-        lapse_elf_file_read(file, &symbol, table->sh_offset + number * sizeof symbol, sizeof symbol) < sizeof symbol)
+        lapse_elf_file_read(file, &symbol, table->sh_offset + number * sizeof symbol,
+                            sizeof symbol) < sizeof symbol)
         return 0;
-    size_t got = lapse_elf_file_read(file, name, file->sections[table->sh_link].sh_offset + symbol.st_name,
-                                     NAME_BYTES - sizeof suffix);
+    size_t got =
+        lapse_elf_file_read(file, name, file->sections[table->sh_link].sh_offset + symbol.st_name,
+                            NAME_BYTES - sizeof suffix);
     const char *end = got ? memchr(name, 0, got) : NULL;
     return end ? (uint32_t)(end - name) : 0;
 }
@@ -103,11 +109,12 @@ static int name_entry(const struct lapse_elf_file *file, const Elf64_Shdr *secti
     return 0;
 }
 
-int lapse_plt_find(const struct lapse_elf_file *file, uint64_t bias, struct lapse_symbol_request *requests,
-                   uint32_t count)
+int lapse_plt_find(const struct lapse_elf_file *file, uint64_t bias,
+                   struct lapse_symbol_request *requests, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const Elf64_Shdr *section = requests[i].system_name ? NULL : find_section(file, requests[i].address - bias);
+        const Elf64_Shdr *section =
+            requests[i].system_name ? NULL : find_section(file, requests[i].address - bias);
         int result = section ? name_entry(file, section, bias, &requests[i]) : 0;
         if (result)
             return result;

@@ -28,7 +28,8 @@ extern const unw_accessors_t lapse_resolver_accessors;
 /* live_sig.c: unwind this very frame where no rule can say it for all. Returns 1 with `frame`
  * changed to the caller, 0 when libunwind fails, -EBUSY when the gate was closed. */
 int lapse_live_init(void);
-LAPSE_SIGSAFE int lapse_live_step(struct lapse_stack_view *view, uint64_t key, struct lapse_frame *frame);
+LAPSE_SIGSAFE int lapse_live_step(struct lapse_stack_view *view, uint64_t key,
+                                  struct lapse_frame *frame);
 
 /* Does a call instruction end right before `address`? `code` holds the 7 bytes before it. */
 LAPSE_SIGSAFE int lapse_is_after_call(const uint8_t code[7]);

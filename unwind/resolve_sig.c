@@ -23,7 +23,13 @@
 
 /* The upper 16 bits of a token say what it is, the lower 48 are a signed offset. No address has
  * these upper bits. */
-enum { TOKEN_SHIFT = 48, TOKEN_REGISTER = 0x100, TOKEN_READ = 0x200, REGISTERS = 17, READS_MAX = 8 };
+enum {
+    TOKEN_SHIFT = 48,
+    TOKEN_REGISTER = 0x100,
+    TOKEN_READ = 0x200,
+    REGISTERS = 17,
+    READS_MAX = 8
+};
 
 #define NOT_A_TOKEN (-1)
 
@@ -65,7 +71,8 @@ static int token_id(uint64_t value, int64_t *offset)
 
 /* Accessors. libunwind names the address space and the argument; both are ours and the only ones. */
 
-static int find_proc_info(unw_addr_space_t in, unw_word_t pc, unw_proc_info_t *info, int need, void *argument)
+static int find_proc_info(unw_addr_space_t in, unw_word_t pc, unw_proc_info_t *info, int need,
+                          void *argument)
 {
     const struct lapse_unwind_entry *entry = &lapse_resolver_entry;
     /* The row is already known: a table of one row spares libunwind the search. */
@@ -79,14 +86,16 @@ static int find_proc_info(unw_addr_space_t in, unw_word_t pc, unw_proc_info_t *i
     return lapse_libunwind.dwarf_search_unwind_table(in, pc, &table, info, need, argument);
 }
 
-static int access_mem(unw_addr_space_t in, unw_word_t at, unw_word_t *value, int write, void *argument)
+static int access_mem(unw_addr_space_t in, unw_word_t at, unw_word_t *value, int write,
+                      void *argument)
 {
     int64_t offset;
     (void)in, (void)argument;
     if (write)
         return -UNW_EINVAL;
     if (token_id(at, &offset) == NOT_A_TOKEN)
-        return lapse_windows_read(&lapse_resolver_windows, value, at, sizeof *value) ? -UNW_EINVAL : 0;
+        return lapse_windows_read(&lapse_resolver_windows, value, at, sizeof *value) ? -UNW_EINVAL
+                                                                                     : 0;
     /* The same place gives the same token: expressions are read byte by byte, each time the word
      * around it. */
     int read = 0;
@@ -100,7 +109,8 @@ static int access_mem(unw_addr_space_t in, unw_word_t at, unw_word_t *value, int
     return 0;
 }
 
-static int access_reg(unw_addr_space_t in, unw_regnum_t reg, unw_word_t *value, int write, void *argument)
+static int access_reg(unw_addr_space_t in, unw_regnum_t reg, unw_word_t *value, int write,
+                      void *argument)
 {
     (void)in, (void)argument;
     if (reg < 0 || reg >= REGISTERS)
@@ -123,7 +133,8 @@ static int no_dynamic_info(unw_addr_space_t in, unw_word_t *list, void *argument
     return -UNW_ENOINFO;
 }
 
-static int no_fpreg(unw_addr_space_t in, unw_regnum_t reg, unw_fpreg_t *value, int write, void *argument)
+static int no_fpreg(unw_addr_space_t in, unw_regnum_t reg, unw_fpreg_t *value, int write,
+                    void *argument)
 {
     (void)in, (void)reg, (void)value, (void)write, (void)argument;
     return -UNW_EINVAL;
@@ -135,7 +146,8 @@ static int no_resume(unw_addr_space_t in, unw_cursor_t *cursor, void *argument)
     return -UNW_EINVAL;
 }
 
-static int no_name(unw_addr_space_t in, unw_word_t pc, char *name, size_t size, unw_word_t *offset, void *argument)
+static int no_name(unw_addr_space_t in, unw_word_t pc, char *name, size_t size, unw_word_t *offset,
+                   void *argument)
 {
     (void)in, (void)pc, (void)name, (void)size, (void)offset, (void)argument;
     return -UNW_EINVAL;

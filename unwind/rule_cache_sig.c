@@ -37,7 +37,8 @@ static int is_stale(uint64_t stored, uint64_t epoch)
 }
 
 /* Context: holder of the resolver's gate, so the only one that stores. */
-LAPSE_SIGSAFE void lapse_rule_cache_store(uint64_t epoch, uint64_t key, uint64_t rule, uint64_t start)
+LAPSE_SIGSAFE void lapse_rule_cache_store(uint64_t epoch, uint64_t key, uint64_t rule,
+                                          uint64_t start)
 {
     uint32_t hash = lapse_rule_cache_hash(key);
     for (uint32_t probe = 0; probe < LAPSE_CACHE_PROBES; probe++) {
@@ -97,7 +98,8 @@ static void wipe(void)
 LAPSE_SIGSAFE void lapse_rule_cache_forget(void)
 {
     /* Release: pairs with the acquire in lapse_rule_cache_epoch. */
-    uint64_t epoch = atomic_fetch_add_explicit(&lapse_rule_cache.epoch, 1, memory_order_release) + 1;
+    uint64_t epoch =
+        atomic_fetch_add_explicit(&lapse_rule_cache.epoch, 1, memory_order_release) + 1;
     if (!(epoch & (LAPSE_EPOCH_MASK >> 1)) && lapse_rule_cache.buckets)
         wipe();
 }

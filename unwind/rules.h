@@ -55,7 +55,10 @@ static inline enum lapse_rule_rbp lapse_rule_rbp(uint64_t rule)
 {
     return (enum lapse_rule_rbp)(rule >> 8 & 3);
 }
-static inline int64_t lapse_rule_rbp_offset(uint64_t rule) { return (int64_t)(int16_t)(rule >> 16) * 8; }
+static inline int64_t lapse_rule_rbp_offset(uint64_t rule)
+{
+    return (int64_t)(int16_t)(rule >> 16) * 8;
+}
 static inline int64_t lapse_rule_cfa_offset(uint64_t rule) { return (int64_t)rule >> 32; }
 static inline int64_t lapse_rule_deref_offset(uint64_t rule) { return (int64_t)rule >> 40; }
 static inline int64_t lapse_rule_deref_add(uint64_t rule) { return (int8_t)(rule >> 32); }
@@ -92,7 +95,8 @@ struct lapse_rule_cache {
 extern struct lapse_rule_cache lapse_rule_cache;
 
 int lapse_rule_cache_init(void);
-LAPSE_SIGSAFE void lapse_rule_cache_store(uint64_t epoch, uint64_t key, uint64_t rule, uint64_t start);
+LAPSE_SIGSAFE void lapse_rule_cache_store(uint64_t epoch, uint64_t key, uint64_t rule,
+                                          uint64_t start);
 /* The start stored with `key`, and its rule; returns 0 when the key is not there. */
 LAPSE_SIGSAFE int lapse_rule_cache_start(uint64_t key, uint64_t *start, uint64_t *rule);
 LAPSE_SIGSAFE void lapse_rule_cache_forget(void);
@@ -109,7 +113,8 @@ static inline uint64_t lapse_rule_cache_tag(uint64_t epoch, uint64_t key)
 }
 static inline uint32_t lapse_rule_cache_hash(uint64_t key)
 {
-    return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 49); /* 15 bits: LAPSE_CACHE_BUCKETS */
+    return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >>
+                      49); /* 15 bits: LAPSE_CACHE_BUCKETS */
 }
 
 /* Returns the rule, or 0 when it has to be resolved. Context: anywhere. */

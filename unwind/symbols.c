@@ -54,7 +54,8 @@ static uint32_t read_name(struct search *search, unsigned which, uint32_t offset
         size_t piece = done ? NAME_MAX_BYTES - 1 - done : 256; /* most names are short */
         size_t left = search->strings->sh_size - offset - done;
         size_t got = lapse_elf_file_read(&search->file, to + done,
-                                         search->strings->sh_offset + offset + done, piece < left ? piece : left);
+                                         search->strings->sh_offset + offset + done,
+                                         piece < left ? piece : left);
         const char *end = got ? memchr(to + done, 0, got) : NULL;
         if (end)
             return (uint32_t)(end - to);
@@ -67,11 +68,13 @@ static uint32_t read_name(struct search *search, unsigned which, uint32_t offset
 }
 
 /* Two symbols that start at the same place: is the second the better name? */
-static int is_better_alias(struct search *search, const struct candidate *old, const struct candidate *new)
+static int is_better_alias(struct search *search, const struct candidate *old,
+                           const struct candidate *new)
 {
     if (old->rank != new->rank)
         return new->rank > old->rank;
-    uint32_t old_length = read_name(search, 0, old->name), new_length = read_name(search, 1, new->name);
+    uint32_t old_length = read_name(search, 0, old->name),
+             new_length = read_name(search, 1, new->name);
     if (old_length != new_length)
         return new_length && (!old_length || new_length < old_length);
     return memcmp(search->names[1], search->names[0], new_length) < 0;
@@ -112,7 +115,8 @@ static void take_symbol(struct search *search, const Elf64_Sym *symbol)
     unsigned binding = ELF64_ST_BIND(symbol->st_info);
     if (!is_function(symbol))
         return;
-    struct candidate new = { symbol->st_value, symbol->st_size, symbol->st_name, binding < 3 ? ranks[binding] : 3 };
+    struct candidate new = { symbol->st_value, symbol->st_size, symbol->st_name,
+                             binding < 3 ? ranks[binding] : 3 };
     uint32_t i = first_request(search, new.start);
     if (i == search->count)
         return;
@@ -122,7 +126,8 @@ static void take_symbol(struct search *search, const Elf64_Sym *symbol)
         offer(search, &search->unsized[i], &new);
         return;
     }
-    for (; i < search->count && search->requests[i].address - search->bias - new.start < new.size; i++)
+    for (; i < search->count && search->requests[i].address - search->bias - new.start < new.size;
+         i++)
         offer(search, &search->sized[i], &new);
 }
 
@@ -131,8 +136,9 @@ static void stream_table(struct search *search)
     uint64_t offset = search->table->sh_offset, left = search->table->sh_size / sizeof(Elf64_Sym);
     while (left) {
         size_t wanted = left < CHUNK_SYMBOLS ? left : CHUNK_SYMBOLS;
-        size_t got = lapse_elf_file_read(&search->file, search->chunk, offset, wanted * sizeof(Elf64_Sym)) /
-                     sizeof(Elf64_Sym);
+        size_t got =
+            lapse_elf_file_read(&search->file, search->chunk, offset, wanted * sizeof(Elf64_Sym)) /
+            sizeof(Elf64_Sym);
         for (size_t i = 0; i < got; i++)
             take_symbol(search, &search->chunk[i]);
         if (got < wanted)
@@ -168,7 +174,8 @@ static void pass_on(struct search *search)
     }
 }
 
-static int give_name(struct search *search, struct lapse_symbol_request *request, const struct candidate *best)
+static int give_name(struct search *search, struct lapse_symbol_request *request,
+                     const struct candidate *best)
 {
     uint32_t length = read_name(search, 0, best->name);
     if (!length)
@@ -190,7 +197,9 @@ static int give_names(struct search *search)
         const struct candidate *best = search->sized[i].rank          ? &search->sized[i]
                                        : unsized_covers(search, i) ? &search->unsized[i]
                                                                    : NULL;
-        int result = best && !search->requests[i].system_name ? give_name(search, &search->requests[i], best) : 0;
+        int result = best && !search->requests[i].system_name
+                         ? give_name(search, &search->requests[i], best)
+                         : 0;
         if (result)
             return result;
     }
@@ -221,7 +230,8 @@ static int run_search(struct search *search)
 {
     const struct lapse_allocator *allocator = &search->file.allocator;
     size_t per_request = 2 * sizeof(struct candidate) + sizeof(uint64_t);
-    size_t size = search->count * per_request + CHUNK_SYMBOLS * sizeof(Elf64_Sym) + 2 * NAME_MAX_BYTES;
+    size_t size =
+        search->count * per_request + CHUNK_SYMBOLS * sizeof(Elf64_Sym) + 2 * NAME_MAX_BYTES;
     char *memory = allocate(allocator, size);
     if (!memory)
         return -ENOMEM;
@@ -241,8 +251,9 @@ static int run_search(struct search *search)
     return result;
 }
 
-int lapse_symbols_find(const struct lapse_mapped_module *module, struct lapse_symbol_request *requests,
-                       uint32_t count, const struct lapse_allocator *allocator)
+int lapse_symbols_find(const struct lapse_mapped_module *module,
+                       struct lapse_symbol_request *requests, uint32_t count,
+                       const struct lapse_allocator *allocator)
 {
     struct search search = { .bias = module->bias, .requests = requests, .count = count };
     for (uint32_t i = 0; i < count; i++) {

@@ -18,8 +18,9 @@ struct lapse_symbol_request {
 
 /* Fill requests[0..count), sorted by address, all in `module`. Aliases: global before weak before
  * local, then shortest, then by bytes. Returns 0 or a negative errno; nothing found is not an error. */
-int lapse_symbols_find(const struct lapse_mapped_module *module, struct lapse_symbol_request *requests,
-                       uint32_t count, const struct lapse_allocator *allocator);
+int lapse_symbols_find(const struct lapse_mapped_module *module,
+                       struct lapse_symbol_request *requests, uint32_t count,
+                       const struct lapse_allocator *allocator);
 
 /* JIT code named by /tmp/perf-PID.map: fill what is still without a name. */
 int lapse_symbols_find_perf_map(int pid, struct lapse_symbol_request *requests, uint32_t count,

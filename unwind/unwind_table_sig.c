@@ -67,7 +67,8 @@ static int read_pc_encoding(struct lapse_windows *windows, uintptr_t common)
     if (*augmentation != 'z')
         return ENCODING_ABSOLUTE;
     skip_leb128(&bytes);
-    for (const char *letter = augmentation + 1; *letter && (const uint8_t *)letter < bytes.end; letter++) {
+    for (const char *letter = augmentation + 1; *letter && (const uint8_t *)letter < bytes.end;
+         letter++) {
         if (*letter == 'R')
             return next_byte(&bytes);
         if (*letter == 'P')
@@ -84,7 +85,8 @@ static int read_pc_encoding(struct lapse_windows *windows, uintptr_t common)
 static int read_range(struct lapse_windows *windows, uintptr_t at, uint64_t *range)
 {
     uint32_t head[2];
-    if (lapse_windows_read(windows, head, at, sizeof head) || !head[0] || head[0] == UINT32_MAX || !head[1])
+    if (lapse_windows_read(windows, head, at, sizeof head) || !head[0] || head[0] == UINT32_MAX ||
+        !head[1])
         return -EFAULT;
     int encoding = read_pc_encoding(windows, at + 4 - head[1]);
     unsigned size = encoding < 0 ? 0 : encoding_size((uint8_t)encoding);
@@ -95,7 +97,8 @@ static int read_range(struct lapse_windows *windows, uintptr_t at, uint64_t *ran
 }
 
 /* Index of the last row that starts at or before the offset; count when all start behind it. */
-static uint32_t search(struct lapse_windows *windows, uintptr_t table, uint32_t count, int64_t offset)
+static uint32_t search(struct lapse_windows *windows, uintptr_t table, uint32_t count,
+                       int64_t offset)
 {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -132,7 +135,8 @@ static void search_table(struct lapse_windows *windows, uintptr_t address, uint3
         entry->row = table + i * sizeof row;
     } else {
         entry->start = start + range;
-        if (i + 1 < count && !lapse_windows_read(windows, &next, table + (i + 1) * sizeof next, sizeof next))
+        if (i + 1 < count &&
+            !lapse_windows_read(windows, &next, table + (i + 1) * sizeof next, sizeof next))
             entry->end = entry->header + (intptr_t)next.start;
     }
 }
@@ -151,7 +155,8 @@ LAPSE_SIGSAFE int lapse_unwind_table_find(struct lapse_windows *windows, uintptr
     if (!entry->header || lapse_windows_read(windows, &header, entry->header, sizeof header))
         return 0;
     if (header.version != 1 || header.frame_encoding != ENCODING_PCREL_SDATA4 ||
-        header.count_encoding != ENCODING_UDATA4 || header.table_encoding != ENCODING_DATAREL_SDATA4)
+        header.count_encoding != ENCODING_UDATA4 ||
+        header.table_encoding != ENCODING_DATAREL_SDATA4)
         return 0;
     entry->has_table = header.count != 0;
     search_table(windows, address, header.count, entry);

@@ -16,11 +16,11 @@
 struct lapse_stack_bounds { uintptr_t low, high; };
 
 enum lapse_walk_flags {
-    LAPSE_WALK_TRUNCATED = 1,    /* `max` frames were not enough */
-    LAPSE_WALK_FAILED = 2,       /* no rule, or a rule that left the stack; the pcs so far are good */
-    LAPSE_WALK_GATE_CLOSED = 4,  /* a rule was needed while another thread was resolving */
-    LAPSE_WALK_GUESSED = 8,      /* at least one pc carries LAPSE_PC_GUESSED */
-    LAPSE_WALK_FOREIGN = 16,     /* ran on a stack the thread does not own (coroutine); read by
+    LAPSE_WALK_TRUNCATED = 1, /* `max` frames were not enough */
+    LAPSE_WALK_FAILED = 2, /* no rule, or a rule that left the stack; the pcs so far are good */
+    LAPSE_WALK_GATE_CLOSED = 4, /* a rule was needed while another thread was resolving */
+    LAPSE_WALK_GUESSED = 8, /* at least one pc carries LAPSE_PC_GUESSED */
+    LAPSE_WALK_FOREIGN = 16, /* ran on a stack the thread does not own (coroutine); read by
                                     process_vm_readv */
 };
 

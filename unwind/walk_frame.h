@@ -28,7 +28,8 @@ struct lapse_frame {
     const uint64_t *registers; /* by number of gregs[], of an interrupted frame; else NULL */
 };
 
-LAPSE_SIGSAFE int lapse_stack_read_piece(struct lapse_stack_view *view, uintptr_t at, uint64_t *value);
+LAPSE_SIGSAFE int lapse_stack_read_piece(struct lapse_stack_view *view, uintptr_t at,
+                                         uint64_t *value);
 
 /* Returns 0 when `at` may not be read. */
 static inline int lapse_stack_read(struct lapse_stack_view *view, uintptr_t at, uint64_t *value)
@@ -41,7 +42,8 @@ static inline int lapse_stack_read(struct lapse_stack_view *view, uintptr_t at, 
 }
 
 /* A register by DWARF's number; returns 0 when it is not known in this frame. */
-LAPSE_SIGSAFE int lapse_frame_register(const struct lapse_frame *frame, unsigned number, uint64_t *value);
+LAPSE_SIGSAFE int lapse_frame_register(const struct lapse_frame *frame, unsigned number,
+                                       uint64_t *value);
 
 /* Caller of a frame without unwind information, by frame pointer or by scan. Changes `frame` to the
  * caller and returns 1, or returns 0. `rule` is that of the frame. */

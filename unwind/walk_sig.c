@@ -27,12 +27,14 @@ struct walker {
     struct lapse_stack_view view;
     struct lapse_frame frame;
     uint64_t cfa; /* of the frame that was left last; 0 when it was left by a guess */
-    uint64_t registers[GREGS_COUNT]; /* of the frame that the innermost signal frame passed interrupted */
+    uint64_t registers
+        [GREGS_COUNT]; /* of the frame that the innermost signal frame passed interrupted */
 };
 
 enum outcome { STEPPED, ROOT, FAILED };
 
-LAPSE_SIGSAFE int lapse_stack_read_piece(struct lapse_stack_view *view, uintptr_t at, uint64_t *value)
+LAPSE_SIGSAFE int lapse_stack_read_piece(struct lapse_stack_view *view, uintptr_t at,
+                                         uint64_t *value)
 {
     if (at < view->piece_base || at - view->piece_base + sizeof *value > view->piece_size) {
         view->piece_base = at;
@@ -82,7 +84,8 @@ static enum outcome leave_frame(struct walker *walker, uint64_t rule, uint64_t b
     case LAPSE_RBP_AT_BASE:
         at = base; /* fall through */
     case LAPSE_RBP_AT_CFA:
-        if (!lapse_stack_read(&walker->view, at + (uint64_t)lapse_rule_rbp_offset(rule), &frame->bp))
+        if (!lapse_stack_read(&walker->view, at + (uint64_t)lapse_rule_rbp_offset(rule),
+                              &frame->bp))
             return FAILED;
         break;
     case LAPSE_RBP_LOST:
@@ -95,7 +98,8 @@ static enum outcome leave_frame(struct walker *walker, uint64_t rule, uint64_t b
     return pc ? STEPPED : ROOT; /* zero was put there by who made the stack */
 }
 
-LAPSE_SIGSAFE int lapse_frame_register(const struct lapse_frame *frame, unsigned number, uint64_t *value)
+LAPSE_SIGSAFE int lapse_frame_register(const struct lapse_frame *frame, unsigned number,
+                                       uint64_t *value)
 {
     if (number == LAPSE_REGISTER_RSP)
         *value = frame->sp;
@@ -114,11 +118,14 @@ static enum outcome leave_signal_frame(struct walker *walker)
 {
     struct lapse_frame *frame = &walker->frame;
     for (unsigned i = 0; i < GREGS_COUNT; i++)
-        if (!lapse_stack_read(&walker->view, frame->sp + GREGS_OFFSET + i * 8, &walker->registers[i]))
+        if (!lapse_stack_read(&walker->view, frame->sp + GREGS_OFFSET + i * 8,
+                              &walker->registers[i]))
             return FAILED;
     walker->cfa = frame->sp;
-    *frame = (struct lapse_frame){ .pc = walker->registers[REG_RIP], .sp = walker->registers[REG_RSP],
-                                   .bp = walker->registers[REG_RBP], .registers = walker->registers };
+    *frame = (struct lapse_frame){ .pc = walker->registers[REG_RIP],
+                                   .sp = walker->registers[REG_RSP],
+                                   .bp = walker->registers[REG_RBP],
+                                   .registers = walker->registers };
     enter_stack(walker, frame->sp);
     return STEPPED;
 }
@@ -138,7 +145,8 @@ static enum outcome leave_live(struct walker *walker)
 {
     struct lapse_frame *frame = &walker->frame;
     uint64_t sp = frame->sp;
-    int result = lapse_live_step(&walker->view, frame->registers ? frame->pc : frame->pc - 1, frame);
+    int result =
+        lapse_live_step(&walker->view, frame->registers ? frame->pc : frame->pc - 1, frame);
     if (result == -EBUSY)
         walker->walk->flags |= LAPSE_WALK_GATE_CLOSED;
     if (result <= 0 || frame->sp <= sp)
@@ -202,7 +210,8 @@ static uint64_t leave_plain_frames(struct walker *walker, uint64_t epoch)
         rule = lapse_rule_cache_find(epoch, key);
         /* RSP and RBP differ in the lowest bit of their numbers. */
         uint64_t cfa = (rule & 1u << 4 ? sp : bp) + (uint64_t)lapse_rule_cfa_offset(rule);
-        if (lapse_rule_kind(rule) != LAPSE_RULE_PLAIN || to == end || cfa <= sp || cfa - 8 - low > span)
+        if (lapse_rule_kind(rule) != LAPSE_RULE_PLAIN || to == end || cfa <= sp ||
+            cfa - 8 - low > span)
             break;
         uint64_t caller = load_word(cfa - 8);
         if (!caller)
@@ -234,7 +243,8 @@ static void walk_frames(struct walker *walker)
     for (;;) {
         uint64_t rule = leave_plain_frames(walker, epoch);
         if (!rule)
-            rule = lapse_rule_resolve(walker->frame.registers ? walker->frame.pc : walker->frame.pc - 1);
+            rule = lapse_rule_resolve(walker->frame.registers ? walker->frame.pc
+                                                              : walker->frame.pc - 1);
         if (!rule) {
             walk->flags |= LAPSE_WALK_GATE_CLOSED;
             return;
@@ -273,7 +283,8 @@ LAPSE_SIGSAFE void lapse_walk(struct lapse_walk *walk, const ucontext_t *context
     walker.alternate.low = (uintptr_t)context->uc_stack.ss_sp;
     walker.alternate.high = walker.alternate.low + context->uc_stack.ss_size;
     walker.cfa = 0;
-    walker.frame = (struct lapse_frame){ .pc = (uint64_t)gregs[REG_RIP], .sp = (uint64_t)gregs[REG_RSP],
+    walker.frame = (struct lapse_frame){ .pc = (uint64_t)gregs[REG_RIP],
+                                         .sp = (uint64_t)gregs[REG_RSP],
                                          .bp = (uint64_t)gregs[REG_RBP],
                                          .registers = (const uint64_t *)gregs };
     enter_stack(&walker, walker.frame.sp);

@@ -27,7 +27,10 @@
 enum { FRAMES_MAX = 1024, SHOWN_MAX = 8, INTERVAL_NS = 400000 };
 
 static struct { uint64_t samples, agree, differ, guessed, failed, root, passed_over; } counts;
-static struct { uint32_t depth, flags, their_depth; uint64_t ours[FRAMES_MAX], theirs[FRAMES_MAX]; } shown[SHOWN_MAX];
+static struct {
+    uint32_t depth, flags, their_depth;
+    uint64_t ours[FRAMES_MAX], theirs[FRAMES_MAX];
+} shown[SHOWN_MAX];
 static struct lapse_stack_bounds main_bounds;
 static uint64_t ours[FRAMES_MAX], theirs[FRAMES_MAX];
 static timer_t timer;
@@ -36,8 +39,10 @@ static pid_t owner;
 
 static void arm(void)
 {
-    random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
-    struct itimerspec next = { .it_value.tv_nsec = (long)(INTERVAL_NS / 4 + random_state % INTERVAL_NS) };
+    random_state ^= random_state << 13, random_state ^= random_state >> 7,
+        random_state ^= random_state << 17;
+    struct itimerspec next = { .it_value.tv_nsec =
+                                   (long)(INTERVAL_NS / 4 + random_state % INTERVAL_NS) };
     timer_settime(timer, 0, &next, NULL);
 }
 
@@ -145,8 +150,9 @@ static void show(FILE *file, const char *whose, const uint64_t *pcs, uint32_t de
     for (uint32_t i = 0; i < depth; i++) {
         Dl_info info = { 0 };
         dladdr((void *)(pcs[i] & ~LAPSE_PC_GUESSED), &info);
-        fprintf(file, "#  %s %#lx %s %s+%#lx\n", whose, pcs[i], info.dli_sname ? info.dli_sname : "?",
-                info.dli_fname ? info.dli_fname : "?", (pcs[i] & ~LAPSE_PC_GUESSED) - (uintptr_t)info.dli_fbase);
+        fprintf(file, "#  %s %#lx %s %s+%#lx\n", whose, pcs[i],
+                info.dli_sname ? info.dli_sname : "?", info.dli_fname ? info.dli_fname : "?",
+                (pcs[i] & ~LAPSE_PC_GUESSED) - (uintptr_t)info.dli_fbase);
     }
 }
 
@@ -159,8 +165,10 @@ __attribute__((destructor)) static void stop(void)
     FILE *file = fopen(path, "w");
     if (!file)
         return;
-    fprintf(file, "samples %lu agree %lu differ %lu guessed %lu failed %lu root %lu passed_over %lu\n", counts.samples,
-            counts.agree, counts.differ, counts.guessed, counts.failed, counts.root, counts.passed_over);
+    fprintf(file,
+            "samples %lu agree %lu differ %lu guessed %lu failed %lu root %lu passed_over %lu\n",
+            counts.samples, counts.agree, counts.differ, counts.guessed, counts.failed, counts.root,
+            counts.passed_over);
     for (unsigned i = 0; i < SHOWN_MAX && shown[i].depth; i++) {
         fprintf(file, "# flags %u\n", shown[i].flags);
         show(file, "ours  ", shown[i].ours, shown[i].depth);

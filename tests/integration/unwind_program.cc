@@ -49,7 +49,8 @@ NOINLINE static void fill(float *values, unsigned n)
     burn(n);
 }
 
-NOINLINE static uint64_t realigned(unsigned n, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned f, unsigned g)
+NOINLINE static uint64_t realigned(unsigned n, unsigned a, unsigned b, unsigned c, unsigned d,
+                                   unsigned e, unsigned f, unsigned g)
 {
     alignas(64) float values[64];
     fill(values, n);

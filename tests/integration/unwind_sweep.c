@@ -79,12 +79,17 @@ static struct step step_lapse(const ucontext_t *context, uint64_t rule)
     struct lapse_stack_bounds bounds = { (uintptr_t)stack, (uintptr_t)&stack[STACK_WORDS] };
     struct lapse_walk walk = { .pcs = pcs, .max = 1, .stack = bounds };
     lapse_walk(&walk, context);
-    struct step step = { walk.flags & LAPSE_WALK_TRUNCATED ? 1 : walk.flags & LAPSE_WALK_FAILED ? -1 : 0, 0, walk.cut_cfa, 0 };
+    struct step step = { walk.flags & LAPSE_WALK_TRUNCATED ? 1
+                         : walk.flags & LAPSE_WALK_FAILED  ? -1
+                                                           : 0,
+                         0, walk.cut_cfa, 0 };
     walk.max = 2;
     lapse_walk(&walk, context);
     step.pc = pcs[1];
     step.bp = (uint64_t)context->uc_mcontext.gregs[REG_RBP];
-    uint64_t base = lapse_rule_base(rule) == LAPSE_REGISTER_RSP ? (uint64_t)context->uc_mcontext.gregs[REG_RSP] : step.bp;
+    uint64_t base = lapse_rule_base(rule) == LAPSE_REGISTER_RSP
+                        ? (uint64_t)context->uc_mcontext.gregs[REG_RSP]
+                        : step.bp;
     uint64_t at = lapse_rule_rbp(rule) == LAPSE_RBP_AT_CFA ? step.sp : base;
     if (lapse_rule_rbp(rule) == LAPSE_RBP_AT_CFA || lapse_rule_rbp(rule) == LAPSE_RBP_AT_BASE)
         memcpy(&step.bp, (void *)(at + (uint64_t)lapse_rule_rbp_offset(rule)), 8);
@@ -112,11 +117,14 @@ static void compare(uint64_t pc, struct counts *counts)
     if (ours.result < 0)
         counts->failed++;
     int agree = theirs.result == 0 ? ours.result == 0
-                                   : ours.result > 0 && ours.pc == theirs.pc && ours.sp == theirs.sp && ours.bp == theirs.bp;
+                                   : ours.result > 0 && ours.pc == theirs.pc &&
+                                         ours.sp == theirs.sp && ours.bp == theirs.bp;
     counts->agree += (uint64_t)agree;
     if (!agree && getenv("UNWIND_SWEEP_SHOW"))
-        printf("%#lx rule %#lx: libunwind %d pc %#lx sp %#lx bp %#lx, lapse %d pc %#lx sp %#lx bp %#lx\n", pc, rule,
-               theirs.result, theirs.pc, theirs.sp, theirs.bp, ours.result, ours.pc, ours.sp, ours.bp);
+        printf("%#lx rule %#lx: libunwind %d pc %#lx sp %#lx bp %#lx, lapse %d pc %#lx sp %#lx bp "
+               "%#lx\n",
+               pc, rule, theirs.result, theirs.pc, theirs.sp, theirs.bp, ours.result, ours.pc,
+               ours.sp, ours.bp);
 }
 
 struct wanted { const char *name; struct counts *total; int found; };
@@ -139,9 +147,12 @@ static int sweep_module(struct dl_phdr_info *info, size_t size, void *opaque)
             compare(pc, &counts);
         }
     }
-    printf("%-24s %8lu asked %8lu no information %6lu outermost %8lu by unw_step %8lu agree (%.4f %%) %6lu not by a rule, %lu crash unw_step\n",
-           strrchr(info->dlpi_name, '/') + 1, counts.asked, counts.no_info, counts.outermost, counts.by_libunwind,
-           counts.agree, 100.0 * (double)counts.agree / (double)counts.by_libunwind, counts.failed, counts.crashed);
+    printf("%-24s %8lu asked %8lu no information %6lu outermost %8lu by unw_step %8lu agree (%.4f "
+           "%%) %6lu not by a rule, %lu crash unw_step\n",
+           strrchr(info->dlpi_name, '/') + 1, counts.asked, counts.no_info, counts.outermost,
+           counts.by_libunwind, counts.agree,
+           100.0 * (double)counts.agree / (double)counts.by_libunwind, counts.failed,
+           counts.crashed);
     wanted->total->by_libunwind += counts.by_libunwind;
     wanted->total->agree += counts.agree;
     wanted->found = 1;

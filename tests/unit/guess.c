@@ -58,7 +58,9 @@ __attribute__((noinline)) static void walk_here(void)
 static size_t emit(uint8_t *to, int with_frame_pointer)
 {
     static const uint8_t framed[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
-    static const uint8_t bare[] = { 0x48, 0x83, 0xec, 0x28, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x28, 0xc3 };
+    static const uint8_t bare[] = {
+        0x48, 0x83, 0xec, 0x28, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x28, 0xc3
+    };
     size_t size = with_frame_pointer ? sizeof framed : sizeof bare;
     memcpy(to, with_frame_pointer ? framed : bare, size);
     return size;
@@ -74,7 +76,8 @@ __attribute__((noinline)) static void call_made_code(call *code)
 
 static void expect_made_code(int with_frame_pointer)
 {
-    uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *code =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int covered, found = 0;
     emit(code + 64, with_frame_pointer);
     call_made_code((call *)(code + 64));
@@ -87,7 +90,8 @@ static void expect_made_code(int with_frame_pointer)
                          lapse_unwind_function((uintptr_t)call_made_code, &covered));
         }
     cr_assert(found);
-    cr_assert_eq(pcs[walked.depth - 1] & LAPSE_PC_GUESSED, 0, "behind the guess the walk is certain again");
+    cr_assert_eq(pcs[walked.depth - 1] & LAPSE_PC_GUESSED, 0,
+                 "behind the guess the walk is certain again");
 }
 
 Test(guess, made_code_with_frame_pointer)
@@ -102,14 +106,22 @@ Test(guess, made_code_without_frame_pointer)
 
 Test(guess, call_instructions)
 {
-    static const struct { uint8_t code[7]; int is_call; } cases[] = {
-        { { 0x90, 0x90, 0xe8, 1, 2, 3, 4 }, 1 },          { { 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0 }, 1 },
-        { { 0x90, 0x90, 0x90, 0x90, 0x41, 0xff, 0xd7 }, 1 }, { { 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0x10 }, 1 },
-        { { 0x90, 0x90, 0x90, 0x90, 0xff, 0x50, 0x08 }, 1 }, { { 0x90, 0x90, 0x90, 0x90, 0xff, 0x14, 0xc1 }, 1 },
-        { { 0x90, 0x90, 0x90, 0xff, 0x54, 0x24, 0x08 }, 1 }, { { 0x90, 0xff, 0x15, 1, 2, 3, 4 }, 1 },
-        { { 0x90, 0xff, 0x90, 1, 2, 3, 4 }, 1 },          { { 0xff, 0x94, 0x24, 1, 2, 3, 4 }, 1 },
-        { { 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xe0 }, 0 }, { { 0x90, 0x90, 0xe9, 1, 2, 3, 4 }, 0 },
-        { { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90 }, 0 }, { { 0x90, 0xff, 0x25, 1, 2, 3, 4 }, 0 },
+    static const struct { uint8_t code[7]; int is_call;
+    } cases[] = {
+        { { 0x90, 0x90, 0xe8, 1, 2, 3, 4 }, 1 },
+        { { 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0 }, 1 },
+        { { 0x90, 0x90, 0x90, 0x90, 0x41, 0xff, 0xd7 }, 1 },
+        { { 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0x10 }, 1 },
+        { { 0x90, 0x90, 0x90, 0x90, 0xff, 0x50, 0x08 }, 1 },
+        { { 0x90, 0x90, 0x90, 0x90, 0xff, 0x14, 0xc1 }, 1 },
+        { { 0x90, 0x90, 0x90, 0xff, 0x54, 0x24, 0x08 }, 1 },
+        { { 0x90, 0xff, 0x15, 1, 2, 3, 4 }, 1 },
+        { { 0x90, 0xff, 0x90, 1, 2, 3, 4 }, 1 },
+        { { 0xff, 0x94, 0x24, 1, 2, 3, 4 }, 1 },
+        { { 0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xe0 }, 0 },
+        { { 0x90, 0x90, 0xe9, 1, 2, 3, 4 }, 0 },
+        { { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90 }, 0 },
+        { { 0x90, 0xff, 0x25, 1, 2, 3, 4 }, 0 },
     };
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++)
         cr_assert_eq(lapse_is_after_call(cases[i].code), cases[i].is_call, "case %u", i);
@@ -179,7 +191,8 @@ Test(guess, kernel_refuses_to_read_for_us)
     cr_assert_eq(lapse_memory_read(&word, 0x1000, sizeof word), 0, "no fault outside of modules");
     bounds = (struct lapse_stack_bounds){ 0, 0 };
     walk_here();
-    cr_assert_eq(walked.flags, LAPSE_WALK_FOREIGN | LAPSE_WALK_FAILED, "foreign stacks are out of reach");
+    cr_assert_eq(walked.flags, LAPSE_WALK_FOREIGN | LAPSE_WALK_FAILED,
+                 "foreign stacks are out of reach");
     cr_assert_eq(walked.depth, 1);
     struct lapse_allocator allocator = { resize, NULL };
     struct lapse_modules modules;

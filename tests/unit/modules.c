@@ -39,7 +39,8 @@ static int compare_with_loader(struct dl_phdr_info *info, size_t size, void *opa
         cr_assert(module->build_id_size == 0 || module->build_id_size >= 8);
         struct stat status;
         if (info->dlpi_name[0] == '/' && !stat(info->dlpi_name, &status))
-            cr_assert_eq(status.st_ino, module->inode, "%s is not %s", module->path, info->dlpi_name);
+            cr_assert_eq(status.st_ino, module->inode, "%s is not %s", module->path,
+                         info->dlpi_name);
     }
     return 0;
 }
@@ -62,7 +63,8 @@ Test(modules, vdso_and_run_time_code)
     char *code = mmap(NULL, 3 * 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     mprotect(code + 4096, 4096, PROT_NONE);
     cr_assert_eq(lapse_modules_read(&modules, &allocator), 0);
-    const struct lapse_mapped_module *vdso = lapse_modules_find(&modules, getauxval(AT_SYSINFO_EHDR));
+    const struct lapse_mapped_module *vdso =
+        lapse_modules_find(&modules, getauxval(AT_SYSINFO_EHDR));
     cr_assert(vdso);
     cr_assert_str_eq(vdso->path, "[vdso]");
     cr_assert_gt(vdso->build_id_size, 0);

@@ -73,7 +73,8 @@ Test(symbols, aliases_global_before_weak_then_shortest)
 
 Test(symbols, without_a_size_reaches_to_the_next)
 {
-    expect((uintptr_t)symbols_test_unsized + 3, "symbols_test_unsized", (uintptr_t)symbols_test_unsized);
+    expect((uintptr_t)symbols_test_unsized + 3, "symbols_test_unsized",
+           (uintptr_t)symbols_test_unsized);
 }
 
 Test(symbols, stripped_library_has_its_exports)
@@ -218,7 +219,8 @@ Test(symbols_hostile, damaged_elf_files)
         size_t length = round % 3 ? size : (size_t)rand_r(&seed) % size;
         for (unsigned i = 0; i < 8; i++) {
             size_t at = round & 1 ? (size_t)rand_r(&seed) % sizeof header
-                                  : header.e_shoff + (size_t)rand_r(&seed) % (header.e_shnum * sizeof(Elf64_Shdr));
+                                  : header.e_shoff + (size_t)rand_r(&seed) %
+                                                         (header.e_shnum * sizeof(Elf64_Shdr));
             if (at >= 4) /* keep the magic, else nothing is reached */
                 copy[at] = (char)rand_r(&seed);
         }
@@ -228,7 +230,10 @@ Test(symbols_hostile, damaged_elf_files)
         free(copy);
         struct stat status;
         stat(path, &status);
-        struct lapse_mapped_module module = { .path = path, .start = 0, .end = 1 << 20, .device = status.st_dev,
+        struct lapse_mapped_module module = { .path = path,
+                                              .start = 0,
+                                              .end = 1 << 20,
+                                              .device = status.st_dev,
                                               .inode = status.st_ino };
         struct lapse_symbol_request requests[16];
         for (unsigned i = 0; i < 16; i++)
@@ -244,12 +249,17 @@ Test(perf_map, later_lines_win_and_foreign_names_stay)
 {
     char path[64];
     struct lapse_symbol_request requests[] = {
-        { .address = 0x1000 }, { .address = 0x1fff }, { .address = 0x2000 }, { .address = 0x3000, .system_name = "kept" },
+        { .address = 0x1000 },
+        { .address = 0x1fff },
+        { .address = 0x2000 },
+        { .address = 0x3000, .system_name = "kept" },
     };
     int pid = 2000000000; /* above the greatest pid of any kernel */
     snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
     FILE *file = fopen(path, "w");
-    fputs("1000 1000 old name\nnonsense\n1000 800 new name with spaces\n3000 10 other\n0x2000 zz bad\n2000 10 cut", file);
+    fputs("1000 1000 old name\nnonsense\n1000 800 new name with spaces\n3000 10 other\n0x2000 zz "
+          "bad\n2000 10 cut",
+          file);
     fclose(file);
     cr_assert_eq(lapse_symbols_find_perf_map(pid, requests, 4, &allocator), 0);
     cr_assert_str_eq(requests[0].system_name, "new name with spaces");
@@ -283,7 +293,8 @@ Test(demangle, languages_and_styles)
     demangles("_Z3fooi", LAPSE_DEMANGLE_NONE, "_Z3fooi");
     demangles("_Z3fooi@plt", LAPSE_DEMANGLE_FULL, "foo(int)@plt");
     demangles("_ZN12_GLOBAL__N_11fEv", LAPSE_DEMANGLE_FULL, "(anonymous namespace)::f()");
-    demangles("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", LAPSE_DEMANGLE_FULL, "core::fmt::Write::write_fmt");
+    demangles("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", LAPSE_DEMANGLE_FULL,
+              "core::fmt::Write::write_fmt");
     demangles("_RNvCs1234_7mycrate3foo", LAPSE_DEMANGLE_FULL, "mycrate::foo");
     demangles("_D3std5stdio7writelnFZv", LAPSE_DEMANGLE_FULL, "std.stdio.writeln()");
     demangles("_Z", LAPSE_DEMANGLE_FULL, "_Z");
@@ -307,8 +318,8 @@ Test(demangle, names_that_double_at_every_step_end)
     char name[1024] = "_Z1f1aIiiE", text[512];
     for (int i = 0; i < 30; i++) {
         char part[32];
-        snprintf(part, sizeof part, i ? "1aIS%c_S%c_E" : "1aIS_S_E", i < 11 ? '0' + i - 1 : 'A' + i - 11,
-                 i < 11 ? '0' + i - 1 : 'A' + i - 11);
+        snprintf(part, sizeof part, i ? "1aIS%c_S%c_E" : "1aIS_S_E",
+                 i < 11 ? '0' + i - 1 : 'A' + i - 11, i < 11 ? '0' + i - 1 : 'A' + i - 11);
         strcat(name, part);
     }
     time_t begin = time(NULL);

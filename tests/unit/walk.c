@@ -159,7 +159,9 @@ Test(walk, coroutine_stacks_are_foreign_and_complete)
 
 Test(walk, pc_and_sp_of_nonsense_do_no_harm)
 {
-    static const uint64_t values[] = { 0, 1, 8, 0x1000, 0x7ffffffff000, 0x800000000000, UINT64_MAX, UINT64_MAX - 7 };
+    static const uint64_t values[] = {
+        0, 1, 8, 0x1000, 0x7ffffffff000, 0x800000000000, UINT64_MAX, UINT64_MAX - 7
+    };
     ucontext_t context;
     memset(&context, 0, sizeof context);
     getcontext(&context);
