@@ -11,8 +11,12 @@
 #define GAP_PERIODS 10u
 #define GAP_LEAST_NS 40000000u
 
+/* What the walk from a leaf outwards needs of a node, close together. */
+struct step { uint64_t call_site; uint32_t parent, function; };
+
 struct calls {
     struct lapse_profile *profile;
+    struct step *steps; /* by node */
     const struct lapse_calls_options *options;
     struct lapse_diff *diff;
     struct lapse_diff_frame *frames;
@@ -47,14 +51,16 @@ static void on_interval(void *context, const struct lapse_interval *interval)
 /* Put the stack of a leaf into `frames`, outermost first. */
 static void load_stack(struct calls *calls, uint32_t leaf)
 {
-    const struct lapse_profile_node *nodes = calls->profile->nodes;
     uint32_t node = calls->profile->leaves[leaf].node;
-    uint32_t depth = nodes[node].depth;
+    uint32_t depth = calls->profile->nodes[node].depth;
     calls->frames_flags = 0;
-    for (uint32_t i = depth; i > 0; i--, node = nodes[node].parent)
+    for (uint32_t i = depth; i > 0; i--) {
+        const struct step *step = &calls->steps[node];
         calls->frames[i - 1] = (struct lapse_diff_frame){
-            .function = nodes[node].function + 1u, .call_site = nodes[node].call_pc,
+            .function = step->function + 1u, .call_site = step->call_site,
         };
+        node = step->parent;
+    }
     if (depth && calls->profile->functions[calls->frames[0].function - 1].flags & LAPSE_FUNCTION_CUT) {
         calls->frames_flags = LAPSE_STACK_CUT;
         for (uint32_t i = 1; i < depth; i++)
@@ -111,9 +117,13 @@ int lapse_calls(struct lapse_profile *profile, const struct lapse_calls_options 
     uint32_t deepest = 0;
     if (!profile->has_times)
         return -ENOTSUP;
-    for (uint32_t i = 0; i < profile->node_count; i++)
-        if (profile->nodes[i].depth > deepest)
-            deepest = profile->nodes[i].depth;
+    calls.steps = calloc(profile->node_count + 1u, sizeof *calls.steps);
+    for (uint32_t i = 0; calls.steps && i < profile->node_count; i++) {
+        const struct lapse_profile_node *node = &profile->nodes[i];
+        calls.steps[i] = (struct step){ node->call_pc, node->parent, node->function };
+        if (node->depth > deepest)
+            deepest = node->depth;
+    }
     calls.frames = calloc(deepest + 1u, sizeof *calls.frames);
     calls.last_ns = calloc(profile->thread_count + 1u, sizeof *calls.last_ns);
     struct lapse_diff_options diff = {
@@ -127,10 +137,11 @@ int lapse_calls(struct lapse_profile *profile, const struct lapse_calls_options 
         diff.close = chosen->close;
         diff.gap_ns = chosen->gap_ns;
     }
-    int error = calls.frames && calls.last_ns ? lapse_diff_create(&calls.diff, &diff) : -ENOMEM;
+    int error = calls.steps && calls.frames && calls.last_ns ? lapse_diff_create(&calls.diff, &diff) : -ENOMEM;
     if (!error)
         error = run(&calls);
     lapse_diff_destroy(calls.diff);
+    free(calls.steps);
     free(calls.frames);
     free(calls.last_ns);
     return error;

@@ -7,7 +7,6 @@
  * Called by `lapse export --to=chrome`. Offline only. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "calls.h"
 #include "captions.h"
@@ -90,13 +89,7 @@ static void put_edge(struct chrome *chrome, const struct lapse_call_edge *edge, 
     put_time(chrome, time_ns);
     put(chrome, ",\"name\":"); /* ends too: speedscope matches them by name */
     lapse_json_name(&chrome->output, &chrome->names, edge->function);
-    put(chrome, edge->inferred ? ",\"cat\":\"inferred\"}" : ",\"cat\":\"call\"}");
-}
-
-static bool same_name(const struct chrome *chrome, uint32_t a, uint32_t b)
-{
-    const struct lapse_profile_function *functions = chrome->profile->functions;
-    return a == b || !strcmp(functions[a].name, functions[b].name);
+    put(chrome, edge->inferred ? ",\"cat\":\"inferred\"}" : edge->start ? ",\"cat\":\"call\"}" : "}");
 }
 
 /* A start and an end of one name at one time are a call of no length to speedscope, whatever their
@@ -108,7 +101,8 @@ static void flush_batch(struct chrome *chrome)
     while (ends < chrome->batch_count && !chrome->batch[ends].start)
         ends++;
     for (uint32_t i = 0; i < ends && ends < chrome->batch_count && !earlier; i++)
-        earlier = same_name(chrome, chrome->batch[i].function, chrome->batch[ends].function);
+        earlier = chrome->names.numbers[chrome->batch[i].function] ==
+                  chrome->names.numbers[chrome->batch[ends].function];
     for (uint32_t i = 0; i < chrome->batch_count; i++)
         put_edge(chrome, &chrome->batch[i],
                  chrome->batch[i].time_ns - (i < ends && chrome->batch[i].time_ns ? earlier : 0));

@@ -306,19 +306,58 @@ static void send_head(struct perfetto *perfetto)
         send_owner(perfetto, thread_track(perfetto, i), profile->threads[i].process, i);
 }
 
+/* Events and samples are many and short: they are laid down byte by byte, the lengths, all below 128,
+ * filled in at the end. */
+static char *lay(char *at, uint8_t key, uint64_t value)
+{
+    *at++ = (char)key;
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (char)(value | 0x80);
+    *at++ = (char)value;
+    return at;
+}
+
+#define KEY(field) ((uint8_t)((field) << 3))
+enum { SHORT_PACKET = 100 };
+
+/* Up to the body's length; body gets where that is. */
+static char *lay_head(struct perfetto *perfetto, uint64_t time_ns, enum packet_field field, char **body)
+{
+    char *at = lapse_output_room(&perfetto->output, SHORT_PACKET);
+    if (!at)
+        return NULL;
+    *at = 0x0a;
+    at = lay(at + 2, KEY(SEQUENCE_ID), 1);
+    at = lay(at, KEY(TIMESTAMP), time_ns);
+    at = lay(at, KEY(SEQUENCE_FLAGS), 2);
+    uint32_t key = (uint32_t)field << 3 | 2;
+    if (key >= 0x80)
+        *at++ = (char)(key | 0x80);
+    *at++ = (char)(key >= 0x80 ? key >> 7 : key);
+    *body = at;
+    return at + 1;
+}
+
+static void lay_end(struct perfetto *perfetto, const char *at, char *body)
+{
+    char *start = perfetto->output.bytes + perfetto->output.size;
+    *body = (char)(at - body - 1);
+    start[1] = (char)(at - start - 2);
+    perfetto->output.size += (size_t)(at - start);
+}
+
 static void send_event(struct perfetto *perfetto, uint64_t time_ns, enum event_type type,
                        enum category category, uint64_t track, uint64_t name)
 {
-    reset(perfetto, &perfetto->body, 64);
-    lapse_wire_uint(&perfetto->body, 3, category);
-    lapse_wire_uint(&perfetto->body, 9, type);
-    lapse_wire_uint(&perfetto->body, 10, name);
-    lapse_wire_uint(&perfetto->body, 11, track);
-    begin_packet(perfetto, 128);
-    put_number(&perfetto->packet, TIMESTAMP, time_ns);
-    lapse_wire_uint(&perfetto->packet, SEQUENCE_FLAGS, 2);
-    put_body(perfetto, TRACK_EVENT, &perfetto->body);
-    end_packet(perfetto);
+    char *body, *at = lay_head(perfetto, time_ns, TRACK_EVENT, &body);
+    if (!at)
+        return;
+    at = lay(at, KEY(3), category);
+    at = lay(at, KEY(9), type);
+    if (name)
+        at = lay(at, KEY(10), name);
+    at = lay(at, KEY(11), track);
+    lay_end(perfetto, at, body);
 }
 
 static int on_edge(void *context, const struct lapse_call_edge *edge)
@@ -383,17 +422,15 @@ static int on_sample(void *context, const struct lapse_profile_sample *sample)
     if (sample->labels != perfetto->labels[sample->thread])
         change_labels(perfetto, sample->thread, sample->labels, sample->time_ns);
     perfetto->weight_ns[sample->thread] += sample->weight_ns;
-    reset(perfetto, &perfetto->body, 64);
-    lapse_wire_uint(&perfetto->body, 2, perfetto->ids.processes[process]);
-    lapse_wire_uint(&perfetto->body, 3, perfetto->ids.threads[sample->thread]);
-    lapse_wire_uint(&perfetto->body, 4, sample->leaf + 1u);
-    lapse_wire_uint(&perfetto->body, 5, 2); /* user */
-    lapse_wire_uint(&perfetto->body, 6, perfetto->weight_ns[sample->thread]);
-    begin_packet(perfetto, 128);
-    put_number(&perfetto->packet, TIMESTAMP, sample->time_ns);
-    lapse_wire_uint(&perfetto->packet, SEQUENCE_FLAGS, 2);
-    put_body(perfetto, PERF_SAMPLE, &perfetto->body);
-    end_packet(perfetto);
+    char *body, *at = lay_head(perfetto, sample->time_ns, PERF_SAMPLE, &body);
+    if (!at)
+        return perfetto->output.error;
+    at = lay(at, KEY(2), perfetto->ids.processes[process]);
+    at = lay(at, KEY(3), perfetto->ids.threads[sample->thread]);
+    at = lay(at, KEY(4), sample->leaf + 1u);
+    at = lay(at, KEY(5), 2); /* user */
+    at = lay(at, KEY(6), perfetto->weight_ns[sample->thread]);
+    lay_end(perfetto, at, body);
     return perfetto->error ? perfetto->error : perfetto->output.error;
 }
 

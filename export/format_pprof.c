@@ -21,6 +21,8 @@ enum profile_field {
 /* What holds for every location of a mapping so far. */
 struct mapping { uint32_t id; bool unnamed, without_file, without_line; };
 
+struct cell { uint64_t count, weight_ns; uint32_t thread, leaf, labels, next; /* plus one */ };
+
 struct pprof {
     const struct lapse_profile *profile;
     struct lapse_ids ids;
@@ -30,8 +32,9 @@ struct pprof {
     uint32_t *caller_location;     /* by node: its caller's, location + 1, 0 not made yet */
     uint32_t *location_ids;        /* by chain: id in the file, 0 not written */
     uint32_t location_count, location_capacity;
-    struct lapse_intern cells; /* (thread, leaf, labels) */
-    struct cell { uint64_t count, weight_ns; } *cell_sums;
+    struct cell *cells;        /* samples of one stack, thread and label set, in order of first sight */
+    uint32_t cell_count;
+    uint32_t *first_cell;      /* by leaf: plus one, 0 none */
     struct lapse_wire wire;
     z_stream deflate;
     FILE *to;
@@ -267,13 +270,12 @@ static void put_labels(struct pprof *pprof, uint32_t thread, uint32_t labels)
     }
 }
 
-static void put_sample(struct pprof *pprof, uint32_t thread, uint32_t leaf_index, uint32_t labels,
-                       const struct cell *sums)
+static void put_sample(struct pprof *pprof, const struct cell *cell)
 {
     const struct lapse_profile *profile = pprof->profile;
-    const struct lapse_profile_leaf *leaf = &profile->leaves[leaf_index];
+    const struct lapse_profile_leaf *leaf = &profile->leaves[cell->leaf];
     uint32_t first = prepare_stack(pprof, leaf);
-    size_t label_count = profile->label_set_count ? profile->label_sets[labels].count : 0;
+    size_t label_count = profile->label_set_count ? profile->label_sets[cell->labels].count : 0;
     begin_message(pprof, 192 + 5 * (size_t)profile->nodes[leaf->node].depth + 32 * label_count);
     size_t sample = lapse_wire_begin(&pprof->wire, SAMPLE);
     size_t list = lapse_wire_begin(&pprof->wire, 1);
@@ -284,49 +286,54 @@ static void put_sample(struct pprof *pprof, uint32_t thread, uint32_t leaf_index
         lapse_wire_varint(&pprof->wire, pprof->caller_location[node]);
     lapse_wire_end(&pprof->wire, list);
     list = lapse_wire_begin(&pprof->wire, 2);
-    lapse_wire_varint(&pprof->wire, sums->count);
+    lapse_wire_varint(&pprof->wire, cell->count);
     if (profile->weight_unit == LAPSE_WEIGHT_NS)
-        lapse_wire_varint(&pprof->wire, sums->weight_ns);
+        lapse_wire_varint(&pprof->wire, cell->weight_ns);
     lapse_wire_end(&pprof->wire, list);
-    put_labels(pprof, thread, labels);
+    put_labels(pprof, cell->thread, cell->labels);
     lapse_wire_end(&pprof->wire, sample);
     if (pprof->wire.overflow)
         pprof->error = -EMSGSIZE;
 }
 
+/* A leaf has few cells, one for each thread and label set that was there: a chain is short. */
 static int add_sample(void *context, const struct lapse_profile_sample *sample)
 {
     struct pprof *pprof = context;
-    bool is_new;
-    struct lapse_key key = { { sample->thread, sample->leaf, sample->labels, 0 } };
-    uint32_t number = lapse_intern(&pprof->cells, key, &is_new);
-    if (number == LAPSE_INDEX_NONE)
-        return -ENOMEM;
-    if (is_new) {
-        struct cell *sums = lapse_array_grow(pprof->cell_sums, number, sizeof *sums);
-        if (!sums)
+    uint32_t number = pprof->first_cell[sample->leaf];
+    while (number && (pprof->cells[number - 1].thread != sample->thread ||
+                      pprof->cells[number - 1].labels != sample->labels))
+        number = pprof->cells[number - 1].next;
+    if (!number) {
+        struct cell *cells = lapse_array_grow(pprof->cells, pprof->cell_count, sizeof *cells);
+        if (!cells)
             return -ENOMEM;
-        pprof->cell_sums = sums;
-        sums[number] = (struct cell){ 0 };
+        pprof->cells = cells;
+        number = ++pprof->cell_count;
+        cells[number - 1] = (struct cell){
+            .thread = sample->thread, .leaf = sample->leaf, .labels = sample->labels,
+            .next = pprof->first_cell[sample->leaf],
+        };
+        pprof->first_cell[sample->leaf] = number;
     }
-    pprof->cell_sums[number].count++;
-    pprof->cell_sums[number].weight_ns += sample->weight_ns;
+    pprof->cells[number - 1].count++;
+    pprof->cells[number - 1].weight_ns += sample->weight_ns;
     return 0;
 }
 
 static int put_samples(struct pprof *pprof, struct lapse_profile *profile)
 {
     for (uint32_t i = 0; !profile->has_times && i < profile->leaf_count && !pprof->error; i++) {
-        struct cell sums = { profile->leaves[i].count, profile->leaves[i].weight_ns };
-        if (sums.count || sums.weight_ns)
-            put_sample(pprof, LAPSE_NONE, i, 0, &sums);
+        struct cell cell = {
+            .count = profile->leaves[i].count, .weight_ns = profile->leaves[i].weight_ns,
+            .thread = LAPSE_NONE, .leaf = i,
+        };
+        if (cell.count || cell.weight_ns)
+            put_sample(pprof, &cell);
     }
     int error = profile->has_times ? lapse_profile_each_sample(profile, add_sample, pprof) : 0;
-    for (uint32_t i = 0; i < pprof->cells.count && !error && !pprof->error; i++) {
-        const uint64_t *word = pprof->cells.keys[i].word;
-        put_sample(pprof, (uint32_t)word[0], (uint32_t)word[1], (uint32_t)word[2],
-                   &pprof->cell_sums[i]);
-    }
+    for (uint32_t i = 0; i < pprof->cell_count && !error && !pprof->error; i++)
+        put_sample(pprof, &pprof->cells[i]);
     return error ? error : pprof->error;
 }
 
@@ -426,7 +433,8 @@ static int prepare(struct pprof *pprof)
     pprof->wire.bytes = malloc(pprof->wire.capacity);
     pprof->mappings = calloc(profile->module_count + 1u, sizeof *pprof->mappings);
     pprof->caller_location = calloc(profile->node_count + 1u, sizeof *pprof->caller_location);
-    if (!pprof->wire.bytes || !pprof->mappings || !pprof->caller_location)
+    pprof->first_cell = calloc(profile->leaf_count + 1u, sizeof *pprof->first_cell);
+    if (!pprof->wire.bytes || !pprof->mappings || !pprof->caller_location || !pprof->first_cell)
         return -ENOMEM;
     for (uint32_t i = 0; i < profile->module_count; i++)
         pprof->mappings[i].id = i == first ? 1 : i < first ? i + 2 : i + 1;
@@ -467,8 +475,8 @@ int lapse_write_pprof(struct lapse_profile *profile, FILE *to,
     lapse_ids_fini(&pprof.ids);
     lapse_strings_free(&pprof.strings);
     lapse_intern_fini(&pprof.locations);
-    lapse_intern_fini(&pprof.cells);
-    free(pprof.cell_sums);
+    free(pprof.cells);
+    free(pprof.first_cell);
     free(pprof.location_ids);
     free(pprof.caller_location);
     free(pprof.mappings);

@@ -162,7 +162,7 @@ static void put_box(struct svg *svg, uint32_t index)
     else
         put(svg, "hsl(0,0%,80%)");
     put(svg, "\"/>");
-    size_t room = (size_t)((right - left) / LETTER_THOUSANDTHS);
+    size_t room = right - left > 6000 ? (size_t)((right - left - 6000) / LETTER_THOUSANDTHS) : 0;
     if (room >= 3) {
         put_number(svg, "<text x=\"", MARGIN * 1000 + left + 3000);
         put_number(svg, "\" y=\"", (top + 12) * 1000);

@@ -10,6 +10,7 @@
 struct lapse_json_names {
     struct lapse_output text;
     size_t *offsets; /* of each function's string, quotes included; one more at the end */
+    uint32_t *numbers; /* by function: equal for equal names */
 };
 
 int lapse_json_names_init(struct lapse_json_names *names, const struct lapse_profile *profile);

@@ -426,6 +426,7 @@ static void free_link(struct lapse_session_link *link)
     free(link->modules);
     free(link->nodes);
     free(link->leaves);
+    free(link->near_leaves);
     free(link->functions);
     free(link->frames);
     lapse_index_free(&link->leaf_index);

@@ -12,6 +12,8 @@
 struct lapse_memo { uint32_t value; struct lapse_validity validity; };
 
 struct lapse_leaf_memo { uint32_t node; uint64_t pc; struct lapse_memo memo; };
+/* An answer that always holds, where one look finds it; node 0: free. Others may have taken its place. */
+struct lapse_near_leaf { uint64_t pc; uint32_t node, leaf; };
 
 /* One position of a chain of inlined functions. */
 struct lapse_frame_position { uint32_t function, line; };
@@ -28,6 +30,8 @@ struct lapse_session_link {
     struct lapse_index leaf_index; /* (node, pc) -> leaves */
     struct lapse_leaf_memo *leaves;
     uint32_t leaf_count;
+    struct lapse_near_leaf *near_leaves; /* by hash, in front of leaf_index */
+    uint32_t near_count;                 /* 0 or a power of two */
     struct lapse_map function_map; /* address -> functions */
     struct lapse_memo *functions;
     uint32_t function_count;

@@ -166,16 +166,35 @@ static struct lapse_leaf_memo *leaf_memo(struct lapse_session_link *link, uint32
     return &leaves[link->leaf_count++];
 }
 
-uint32_t lapse_profile_leaf_at(struct lapse_profile *profile, struct lapse_session_link *link,
-                               uint32_t node, uint64_t pc, uint64_t time_ns)
+/* Almost every sample asks for what was found before and holds for ever: one cache line instead of
+ * three. Losing an entry costs a look into the index, so the table is emptied when it grows. */
+static struct lapse_near_leaf *near_leaf(struct lapse_session_link *link, uint32_t node, uint64_t pc)
 {
-    /* Where neither lines nor inlined functions can be told, all pcs of a node are one leaf. */
-    bool any_pc = !link->has_lines && !profile->source->options.lines;
-    struct lapse_leaf_memo *memo = leaf_memo(link, node, any_pc ? 0 : pc);
+    enum { FIRST_COUNT = 1024 };
+    uint32_t wanted = link->near_count ? link->near_count : FIRST_COUNT;
+    while (link->leaf_count > wanted / 2 && wanted < 1u << 24)
+        wanted *= 2;
+    if (wanted != link->near_count) {
+        struct lapse_near_leaf *table = calloc(wanted, sizeof *table);
+        if (!table)
+            return NULL;
+        free(link->near_leaves);
+        link->near_leaves = table;
+        link->near_count = wanted;
+    }
+    return &link->near_leaves[lapse_hash(node, pc) & (link->near_count - 1)];
+}
+
+static uint32_t find_leaf(struct lapse_profile *profile, struct lapse_session_link *link, uint32_t node,
+                          uint64_t pc, uint64_t key, uint64_t time_ns, struct lapse_validity *validity)
+{
+    struct lapse_leaf_memo *memo = leaf_memo(link, node, key);
     if (!memo)
         return LAPSE_NONE;
-    if (lapse_validity_holds(&memo->memo.validity, time_ns))
+    if (lapse_validity_holds(&memo->memo.validity, time_ns)) {
+        *validity = memo->memo.validity;
         return memo->memo.value;
+    }
     const struct lapse_memo *at = node_at(profile, link, node, time_ns);
     uint32_t line;
     if (!at)
@@ -186,5 +205,21 @@ uint32_t lapse_profile_leaf_at(struct lapse_profile *profile, struct lapse_sessi
         return LAPSE_NONE;
     pc = lapse_profile_pc(profile, link, pc, time_ns, &memo->memo.validity);
     memo->memo.value = lapse_profile_leaf(profile, innermost, pc, line);
+    *validity = memo->memo.validity;
     return memo->memo.value;
+}
+
+uint32_t lapse_profile_leaf_at(struct lapse_profile *profile, struct lapse_session_link *link,
+                               uint32_t node, uint64_t pc, uint64_t time_ns)
+{
+    struct lapse_validity validity = { 0 };
+    /* Where neither lines nor inlined functions can be told, all pcs of a node are one leaf. */
+    uint64_t key = link->has_lines || profile->source->options.lines ? pc : 0;
+    struct lapse_near_leaf *near = near_leaf(link, node, key);
+    if (near && node && near->node == node && near->pc == key)
+        return near->leaf;
+    uint32_t leaf = find_leaf(profile, link, node, pc, key, time_ns, &validity);
+    if (near && leaf != LAPSE_NONE && !validity.from_ns && validity.until_ns == UINT64_MAX)
+        *near = (struct lapse_near_leaf){ key, node, leaf };
+    return leaf;
 }
