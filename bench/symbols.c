@@ -109,7 +109,7 @@ int main(int count, char **arguments)
                 abort();
         }
         queries[i].first = used;
-        lapse_offline_file_frames(offline, file, queries[i].address, frames + used, FRAMES,
+        lapse_offline_file_frames(offline, file, NULL, queries[i].address, frames + used, FRAMES,
                                   &queries[i].count);
         used += queries[i].count;
         if (options.progress && i % 4096 == 0)

@@ -13,6 +13,7 @@
 
 enum { LAPSE_STATUS_BAD = 2 };
 
+int lapse_command_annotate(int argc, char **argv);
 int lapse_command_diff(int argc, char **argv);
 int lapse_command_events(int argc, char **argv);
 int lapse_command_export(int argc, char **argv);
@@ -23,6 +24,7 @@ int lapse_command_power(int argc, char **argv);
 int lapse_command_record(int argc, char **argv);
 int lapse_command_recover(int argc, char **argv);
 int lapse_command_report(int argc, char **argv);
+int lapse_command_symbolize(int argc, char **argv);
 int lapse_command_view(int argc, char **argv);
 
 /* Say `lapse NAME: ...` on standard error. Returns LAPSE_STATUS_BAD. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "name_source.h"
 #include "comparison_report.h"
 
 enum { MAX_INPUTS = 256, MAX_GATES = 64 };
@@ -151,7 +152,8 @@ static int write_to(const char *path, write_report *write, const struct lapse_co
 
 static bool open_inputs(const char **paths, uint32_t count, uint32_t variant, struct lapse_comparison_input *inputs)
 {
-    static const struct lapse_profile_options options = { 0 };
+    struct lapse_offline *names = lapse_name_source();
+    struct lapse_profile_options options = { .symbolizer = names ? lapse_offline_symbolizer(names) : NULL };
     char error[512];
     for (uint32_t i = 0; i < count; i++) {
         inputs[i].variant = variant;
@@ -160,6 +162,7 @@ static bool open_inputs(const char **paths, uint32_t count, uint32_t variant, st
             return false;
         }
     }
+    lapse_name_source_notes("diff");
     return true;
 }
 

@@ -9,12 +9,9 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "offline.h"
+#include "name_source.h"
 
 #define ERROR_BYTES 4096
-
-/* The symbolizer is asked as long as the profile streams samples. A command has one profile open. */
-static struct lapse_offline *offline;
 
 /* What takes no second is not worth a line. */
 struct progress { const char *command; time_t start; bool shown; };
@@ -37,19 +34,17 @@ int lapse_input_open(const char *command, struct lapse_profile **profile, char *
     struct lapse_profile_options how = { .lines = options->lines, .no_inlines = options->no_inlines };
     if (count <= 0)
         return lapse_complain(command, "no file given; `-` is standard input");
+    struct lapse_offline *names = options->no_symbols ? NULL : lapse_name_source();
+    how.symbolizer = names ? lapse_offline_symbolizer(names) : NULL;
     if (!options->quiet && isatty(STDERR_FILENO)) {
         how.progress = show;
         how.progress_context = &progress;
     }
-    static const struct lapse_offline_options names = { 0 };
-    if (!options->no_symbols && !offline && lapse_offline_create(&offline, &names))
-        return lapse_complain(command, "%s", strerror(ENOMEM));
-    if (offline)
-        how.symbolizer = lapse_offline_symbolizer(offline);
     int result = lapse_profile_open(profile, (const char *const *)paths, (uint32_t)count, &how, error,
                                     sizeof error);
     if (progress.shown)
         fputs("\r\033[K", stderr);
+    lapse_name_source_notes(command);
     if (!result)
         return 0;
     return lapse_complain(command, "%s", *error ? error : strerror(-result));
@@ -58,6 +53,4 @@ int lapse_input_open(const char *command, struct lapse_profile **profile, char *
 void lapse_input_close(struct lapse_profile *profile)
 {
     lapse_profile_close(profile);
-    lapse_offline_destroy(offline);
-    offline = NULL;
 }

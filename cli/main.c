@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "name_source.h"
 
 static const struct command {
     const char *name;
@@ -17,6 +18,8 @@ static const struct command {
     { "diff", lapse_command_diff, "did the program get slower? with intervals, p-values and gates" },
     { "power", lapse_command_power, "how many runs are needed to see a change" },
     { "export", lapse_command_export, "flame graphs, pprof, Perfetto and other formats" },
+    { "symbolize", lapse_command_symbolize, "put names and lines into a recording, to read it elsewhere" },
+    { "annotate", lapse_command_annotate, "instructions and lines of a function with their weight" },
     { "recover", lapse_command_recover, "outputs from the spool of a process that was killed" },
     { "events", lapse_command_events, "start and end events of calls, from samples" },
     { "fold", lapse_command_fold, "folded stacks with their time, from events" },
@@ -31,7 +34,9 @@ static int help(FILE *file)
     fputs("usage: lapse COMMAND [OPTIONS] [FILE...]\n\n", file);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].help);
-    fputs("\n`lapse COMMAND --help` or `lapse help COMMAND` tells all about one of them.\n", file);
+    fputs("\nNames and lines come from the recording and from files on this machine; all commands take\n"
+          "  --symfs=DIR, --debug-dir=DIR, --demangle=full|simple|none\n"
+          "\n`lapse COMMAND --help` or `lapse help COMMAND` tells all about one of them.\n", file);
     return file == stderr ? LAPSE_STATUS_BAD : fflush(file) ? LAPSE_STATUS_BAD : 0;
 }
 
@@ -91,6 +96,9 @@ static int run(const struct command *command, int argc, char **argv)
     static char name[16 + NAME_MAX_BYTES];
     snprintf(name, sizeof name, "lapse %s", command->name);
     argv[0] = name;
+    /* What stands behind `record` is another program's. */
+    if (command->run != lapse_command_record && !lapse_name_source_options(command->name, &argc, argv))
+        return LAPSE_STATUS_BAD;
     return command->run(argc, argv);
 }
 

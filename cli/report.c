@@ -24,6 +24,7 @@ static const char help[] =
     "      --inverted           with --tree: leaf first\n"
     "      --callers=FUNCTION   who calls it\n"
     "      --callees=FUNCTION   what it calls\n"
+    "      --lines=FUNCTION     hot lines of its source\n"
     "      --threads            a line per thread\n"
     "      --processes          a line per process\n"
     "      --sort=KEY           self (default), total or name\n"
@@ -39,7 +40,7 @@ static const char help[] =
     "      --color=WHEN         auto (default: on a terminal, unless NO_COLOR is set), always, never\n"
     "  -h, --help               this text\n";
 
-enum shown { SHOW_FUNCTIONS, SHOW_TREE, SHOW_CALLERS, SHOW_CALLEES, SHOW_THREADS, SHOW_PROCESSES };
+enum shown { SHOW_FUNCTIONS, SHOW_TREE, SHOW_CALLERS, SHOW_CALLEES, SHOW_LINES, SHOW_THREADS, SHOW_PROCESSES };
 enum {
     OPTION_SHOWN = 1000, /* and the next ones: enum shown */
     OPTION_INVERTED = 1100, OPTION_SORT, OPTION_LIMIT, OPTION_MINIMUM, OPTION_COLLAPSE, OPTION_NO_INLINES,
@@ -116,6 +117,7 @@ static bool read_option(struct report *report, int option, const char *text)
     if (option >= OPTION_SHOWN && option <= OPTION_SHOWN + SHOW_PROCESSES) {
         report->shown = (enum shown)(option - OPTION_SHOWN);
         report->function = text;
+        report->input.lines = report->shown == SHOW_LINES;
         return true;
     }
     switch (option) {
@@ -162,6 +164,7 @@ static int read_options(struct report *report, int argc, char **argv)
         { "tree", no_argument, NULL, OPTION_SHOWN + SHOW_TREE },
         { "callers", required_argument, NULL, OPTION_SHOWN + SHOW_CALLERS },
         { "callees", required_argument, NULL, OPTION_SHOWN + SHOW_CALLEES },
+        { "lines", required_argument, NULL, OPTION_SHOWN + SHOW_LINES },
         { "threads", no_argument, NULL, OPTION_SHOWN + SHOW_THREADS },
         { "processes", no_argument, NULL, OPTION_SHOWN + SHOW_PROCESSES },
         { "inverted", no_argument, NULL, OPTION_INVERTED },
@@ -250,6 +253,16 @@ static int write_tree(const struct report *report)
     return lapse_report_tree(&report->table, &options);
 }
 
+/* Leaves of a profile are sums over all of its samples. */
+static int write_lines(const struct report *report)
+{
+    const struct lapse_view_options *view = &report->view;
+    if (view->threads || view->from_ns || view->until_ns || view->label_key)
+        return lapse_complain("report", "--lines shows the whole recording, not a part of it");
+    uint32_t function = find_function(report->table.view, report->function);
+    return function == LAPSE_NONE ? LAPSE_STATUS_BAD : lapse_report_lines(&report->table, function);
+}
+
 static int write_report(const struct report *report)
 {
     int error = 0;
@@ -259,6 +272,7 @@ static int write_report(const struct report *report)
     }
     switch (report->shown) {
     case SHOW_FUNCTIONS: error = lapse_table_functions(&report->table); break;
+    case SHOW_LINES: error = write_lines(report); break;
     case SHOW_THREADS: error = lapse_table_threads(&report->table); break;
     case SHOW_PROCESSES: error = lapse_table_processes(&report->table); break;
     default: error = write_tree(report);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lapse report in parts: report.c reads options, report_tree.c shows trees, table.c tables. */
+/* lapse report in parts: report.c reads options, report_tree.c shows trees, report_lines.c lines of a
+ * function, table.c tables. */
 #ifndef LAPSE_CLI_REPORT_H
 #define LAPSE_CLI_REPORT_H
 
@@ -19,5 +20,8 @@ struct lapse_tree_options {
 
 /* Returns 0 or -ENOMEM. */
 int lapse_report_tree(const struct lapse_table *table, const struct lapse_tree_options *options);
+
+/* Lines of a function (of the view) by self weight. Returns 0 or -ENOMEM. */
+int lapse_report_lines(const struct lapse_table *table, uint32_t function);
 
 #endif

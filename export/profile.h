@@ -145,6 +145,9 @@ struct lapse_symbolizer {
                        bool is_return, uint64_t time_ns, struct lapse_inline_frame *frames,
                        uint32_t max);
     void *context;
+    /* How a linked name is to be shown, so that the names that a recording holds look like those
+     * from here; lives as long as the symbolizer. NULL: as the recording has it. */
+    const char *(*show)(void *context, const char *system_name);
 };
 
 struct lapse_profile_options {

@@ -163,6 +163,12 @@ static uint32_t first_byte(struct lapse_profile *profile, struct lapse_session_l
     return count;
 }
 
+static const char *shown(const struct lapse_profile *profile, const char *name, const char *system_name)
+{
+    const struct lapse_symbolizer *symbolizer = profile->source->options.symbolizer;
+    return symbolizer && symbolizer->show && system_name ? symbolizer->show(symbolizer->context, system_name) : name;
+}
+
 static uint32_t find_function(struct lapse_profile *profile, struct lapse_session_link *link,
                               uint64_t address, uint64_t time_ns, struct lapse_validity *validity)
 {
@@ -175,14 +181,15 @@ static uint32_t find_function(struct lapse_profile *profile, struct lapse_sessio
     uint32_t line = count == 1 ? frame.line : 0; /* else the line of an inlined call */
     if (symbol && *symbol->name) {
         bool jit = symbol->from_ns || !module || is_anonymous(module->path);
-        return lapse_profile_function(profile, symbol->name, symbol->system_name,
+        return lapse_profile_function(profile, shown(profile, symbol->name, symbol->system_name),
+                                      symbol->system_name,
                                       symbol->file ? symbol->file : frame.file,
                                       symbol->line ? symbol->line : line, module_index,
                                       jit ? LAPSE_FUNCTION_JIT : 0);
     }
     if (count && frame.name && *frame.name)
-        return lapse_profile_function(profile, frame.name, frame.system_name, frame.file, line,
-                                      module_index, 0);
+        return lapse_profile_function(profile, shown(profile, frame.name, frame.system_name),
+                                      frame.system_name, frame.file, line, module_index, 0);
     return unnamed_function(profile, module, module_index, address);
 }
 
@@ -243,7 +250,8 @@ static int find_frames(struct lapse_profile *profile, struct lapse_session_link 
     memo->first = source->position_count;
     memo->count = count;
     for (uint32_t i = 0; i < count; i++) {
-        const char *name = frames[i].name && *frames[i].name ? frames[i].name : "[unknown]";
+        const char *name = frames[i].name && *frames[i].name
+                               ? shown(profile, frames[i].name, frames[i].system_name) : "[unknown]";
         uint32_t function = i ? lapse_profile_function(profile, name, frames[i].system_name,
                                                        frames[i].file, 0, module_index, 0)
                               : LAPSE_NONE;

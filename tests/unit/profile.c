@@ -172,7 +172,7 @@ static uint32_t two_frames(void *context, const struct lapse_session *session, u
 Test(profile, a_symbolizer_fills_what_is_unnamed)
 {
     unsigned calls = 0;
-    struct lapse_symbolizer symbolizer = { two_frames, &calls };
+    struct lapse_symbolizer symbolizer = { .frames = two_frames, .context = &calls };
     struct lapse_profile_options options = { .symbolizer = &symbolizer };
     put_small(path, 7, 0x400000);
     struct lapse_profile *profile = must_open(1, &options);

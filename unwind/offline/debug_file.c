@@ -191,6 +191,8 @@ static void open_main(struct lapse_module_files *files, const char *path,
         used = path;
         error = lapse_object_file_open(&files->main, path);
     }
+    if (error == -ENOENT)
+        return; /* a file that went away is ordinary where recordings are read elsewhere */
     if (error) {
         snprintf(note, size, "%s: %s", used,
                  error == -ENOEXEC   ? "not an x86-64 ELF file"

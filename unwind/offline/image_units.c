@@ -89,7 +89,7 @@ static void read_bases(Dwarf_Die *die, struct lapse_unit_place *place)
 }
 
 struct listing {
-    struct lapse_range *ranges;
+    struct lapse_address_range *ranges;
     size_t count, capacity;
 };
 
@@ -102,8 +102,9 @@ static bool list_range(struct lapse_image *image, struct listing *listing, uint6
                           sizeof *listing->ranges))
         return false;
     /* Where units overlap the first in the file holds, while the map prefers high values. */
-    listing->ranges[listing->count++] = (struct lapse_range){ start, end,
-                                                              UINT32_MAX - 1 - (uint32_t)unit };
+    listing->ranges[listing->count++] = (struct lapse_address_range){
+        start, end, UINT32_MAX - 1 - (uint32_t)unit
+    };
     return true;
 }
 

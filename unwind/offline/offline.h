@@ -51,14 +51,14 @@ bool lapse_offline_find_function(struct lapse_offline *offline, const struct lap
                                  uint64_t pc, uint64_t time_ns,
                                  struct lapse_offline_function *function);
 
-/* The file that a module's code can be read from (for a disassembler), NULL when it was refused. */
-const char *lapse_offline_module_file(struct lapse_offline *offline,
-                                      const struct lapse_session *session,
-                                      const struct lapse_module *module);
-
-/* One file outside any recording, at addresses as linked. A single frame without a name: only a
- * line is known. Returns 0 or a negative errno. */
-int lapse_offline_file_frames(struct lapse_offline *offline, const char *path, uint64_t address,
-                              struct lapse_inline_frame *frames, uint32_t max, uint32_t *count);
+/* One file outside any recording, at addresses as linked. `build_id` is lower-case hex, "" or NULL:
+ * any. Frames: a single one without a name says that only a line is known; 0 or a negative errno. */
+int lapse_offline_file_frames(struct lapse_offline *offline, const char *path, const char *build_id,
+                              uint64_t address, struct lapse_inline_frame *frames, uint32_t max,
+                              uint32_t *count);
+bool lapse_offline_file_function(struct lapse_offline *offline, const char *path, const char *build_id,
+                                 uint64_t address, struct lapse_offline_function *function);
+/* Where its code can be read (for a disassembler), NULL when it was refused or is gone. */
+const char *lapse_offline_file_code(struct lapse_offline *offline, const char *path, const char *build_id);
 
 #endif

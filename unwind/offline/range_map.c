@@ -7,19 +7,19 @@
 #include <string.h>
 
 struct heap {
-    const struct lapse_range **items;
+    const struct lapse_address_range **items;
     size_t count;
 };
 
 static int by_start(const void *a, const void *b)
 {
-    const struct lapse_range *x = a, *y = b;
+    const struct lapse_address_range *x = a, *y = b;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     return x->value < y->value ? -1 : x->value > y->value;
 }
 
-static void heap_push(struct heap *heap, const struct lapse_range *range)
+static void heap_push(struct heap *heap, const struct lapse_address_range *range)
 {
     size_t at = heap->count++;
     while (at && heap->items[(at - 1) / 2]->value < range->value) {
@@ -31,7 +31,7 @@ static void heap_push(struct heap *heap, const struct lapse_range *range)
 
 static void heap_pop(struct heap *heap)
 {
-    const struct lapse_range *last = heap->items[--heap->count];
+    const struct lapse_address_range *last = heap->items[--heap->count];
     size_t at = 0;
     for (;;) {
         size_t child = 2 * at + 1;
@@ -56,8 +56,8 @@ static void emit(struct lapse_range_map *map, uint64_t start, uint32_t value)
     map->values[map->count++] = value;
 }
 
-static void sweep(struct lapse_range_map *map, const struct lapse_range *ranges, size_t count,
-                  struct heap *heap)
+static void sweep(struct lapse_range_map *map, const struct lapse_address_range *ranges,
+                  size_t count, struct heap *heap)
 {
     uint64_t at = count ? ranges[0].start : 0;
     size_t next = 0;
@@ -87,7 +87,8 @@ static void *shrunk(void *items, size_t bytes)
     return moved ? moved : items;
 }
 
-int lapse_range_map_build(struct lapse_range_map *map, struct lapse_range *ranges, size_t count)
+int lapse_range_map_build(struct lapse_range_map *map, struct lapse_address_range *ranges,
+                          size_t count)
 {
     /* Each range opens one segment and closes one. */
     size_t most = 2 * count + 1;

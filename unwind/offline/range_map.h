@@ -9,7 +9,7 @@
 
 #define LAPSE_RANGE_NONE UINT32_MAX
 
-struct lapse_range {
+struct lapse_address_range {
     uint64_t start, end;
     uint32_t value;
 };
@@ -21,7 +21,7 @@ struct lapse_range_map {
 };
 
 /* Where ranges overlap the higher value wins. Sorts `ranges`. Returns 0 or -ENOMEM. */
-int lapse_range_map_build(struct lapse_range_map *map, struct lapse_range *ranges, size_t count);
+int lapse_range_map_build(struct lapse_range_map *map, struct lapse_address_range *ranges, size_t count);
 void lapse_range_map_free(struct lapse_range_map *map);
 uint32_t lapse_range_map_find(const struct lapse_range_map *map, uint64_t address);
 size_t lapse_range_map_bytes(const struct lapse_range_map *map);

@@ -130,12 +130,12 @@ int lapse_symbol_table_order(struct lapse_symbol_table *table)
     qsort(table->symbols, table->count, sizeof *table->symbols, by_preference);
     drop_aliases(table);
     settle_unsized(table);
-    struct lapse_range *ranges = malloc((table->count + 1) * sizeof *ranges);
+    struct lapse_address_range *ranges = malloc((table->count + 1) * sizeof *ranges);
     if (!ranges)
         return -ENOMEM;
     for (size_t i = 0; i < table->count; i++)
-        ranges[i] = (struct lapse_range){ table->symbols[i].start, table->symbols[i].end,
-                                          (uint32_t)i };
+        ranges[i] = (struct lapse_address_range){ table->symbols[i].start, table->symbols[i].end,
+                                                  (uint32_t)i };
     int error = lapse_range_map_build(&table->map, ranges, table->count);
     free(ranges);
     return error;

@@ -34,6 +34,8 @@ static uint32_t frames_of(void *context, const struct lapse_session *session, ui
                           bool is_return, uint64_t time_ns, struct lapse_inline_frame *frames,
                           uint32_t max);
 
+static const char *show(void *context, const char *system_name);
+
 int lapse_offline_create(struct lapse_offline **result, const struct lapse_offline_options *options)
 {
     struct lapse_offline *offline = calloc(1, sizeof *offline);
@@ -44,7 +46,7 @@ int lapse_offline_create(struct lapse_offline **result, const struct lapse_offli
     offline->services.options = &offline->options;
     offline->services.cache.limit = options->cache_bytes ? options->cache_bytes : CACHE_BYTES;
     offline->services.names = lapse_names_create(options->demangle);
-    offline->symbolizer = (struct lapse_symbolizer){ frames_of, offline };
+    offline->symbolizer = (struct lapse_symbolizer){ frames_of, offline, show };
     if (!offline->services.names) {
         free(offline);
         return -ENOMEM;
@@ -151,6 +153,13 @@ static struct known_image *open_image(struct lapse_offline *offline, const char 
     return &offline->images[offline->image_count - 1];
 }
 
+static const char *show(void *context, const char *system_name)
+{
+    struct lapse_offline *offline = context;
+    const char *name = lapse_names_symbol(offline->services.names, system_name).name;
+    return name ? name : system_name;
+}
+
 static bool is_known(const struct known_image *known, const char *path,
                      const struct lapse_build_id *id)
 {
@@ -206,19 +215,44 @@ bool lapse_offline_find_function(struct lapse_offline *offline, const struct lap
     return true;
 }
 
-const char *lapse_offline_module_file(struct lapse_offline *offline,
-                                      const struct lapse_session *session,
-                                      const struct lapse_module *module)
+static int hex_digit(char c)
 {
-    struct lapse_image *image = image_of_module(offline, session, module);
-    return image ? lapse_image_code_path(image) : NULL;
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int lapse_offline_file_frames(struct lapse_offline *offline, const char *path, uint64_t address,
-                              struct lapse_inline_frame *frames, uint32_t max, uint32_t *count)
+static struct lapse_image *image_of_file(struct lapse_offline *offline, const char *path,
+                                         const char *build_id)
 {
-    struct lapse_build_id any = { 0 };
-    struct lapse_image *image = image_of(offline, path, &any, 0);
+    struct lapse_build_id id = { 0 };
+    for (const char *at = build_id; at && at[0] && at[1] && id.size < sizeof id.bytes; at += 2) {
+        int high = hex_digit(at[0]), low = hex_digit(at[1]);
+        if (high < 0 || low < 0)
+            return NULL;
+        id.bytes[id.size++] = (uint8_t)(high << 4 | low);
+    }
+    return image_of(offline, path, &id, 0);
+}
+
+int lapse_offline_file_frames(struct lapse_offline *offline, const char *path, const char *build_id,
+                              uint64_t address, struct lapse_inline_frame *frames, uint32_t max,
+                              uint32_t *count)
+{
+    struct lapse_image *image = image_of_file(offline, path, build_id);
     *count = image ? lapse_image_frames(image, address, frames, max) : 0;
     return image ? 0 : -ENOENT;
+}
+
+bool lapse_offline_file_function(struct lapse_offline *offline, const char *path,
+                                 const char *build_id, uint64_t address,
+                                 struct lapse_offline_function *function)
+{
+    struct lapse_image *image = image_of_file(offline, path, build_id);
+    return image && lapse_image_function(image, address, function);
+}
+
+const char *lapse_offline_file_code(struct lapse_offline *offline, const char *path,
+                                    const char *build_id)
+{
+    struct lapse_image *image = image_of_file(offline, path, build_id);
+    return image ? lapse_image_code_path(image) : NULL;
 }

@@ -16,7 +16,7 @@ struct scan {
     const struct lapse_unit_source *source;
     const struct lapse_unit_place *place;
     struct lapse_abbreviations abbreviations;
-    struct lapse_range *ranges;
+    struct lapse_address_range *ranges;
     size_t range_count, range_capacity;
     lapse_line_is_code *is_code;
     const void *context;
@@ -36,7 +36,7 @@ static int add_range(struct scan *scan, uint64_t start, uint64_t end, uint32_t f
     if (!lapse_array_room(&scan->ranges, scan->range_count, &scan->range_capacity,
                           sizeof *scan->ranges))
         return -ENOMEM;
-    scan->ranges[scan->range_count++] = (struct lapse_range){ start, end, function };
+    scan->ranges[scan->range_count++] = (struct lapse_address_range){ start, end, function };
     return 0;
 }
 
