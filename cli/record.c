@@ -20,7 +20,8 @@ static const char help[] =
     "usage: lapse record [OPTIONS] [--] COMMAND [ARGUMENT...]\n"
     "\n"
     "Runs COMMAND with lapse in it and in all its children, and leaves one recording. The exit status\n"
-    "is COMMAND's (128+N when signal N ended it); what lapse says goes to standard error.\n"
+    "is COMMAND's (128+N when signal N ended it), 126 or 127 when it cannot be run, 2 when lapse cannot\n"
+    "begin; what lapse says goes to standard error.\n"
     "\n"
     "  -o, --output=NAME       the recording (default: lapse-COMMAND-PID.lapse); an existing file is\n"
     "                          never overwritten, a number is added\n"
@@ -272,8 +273,8 @@ static void write_report(struct lapse_profile *profile, const struct lapse_recor
     fputc('\n', stderr);
     lapse_table_summary(&table);
     if (cpu - sampled > 0.05 * cpu && cpu - sampled > 0.05 && profile->processes[0].clock == LAPSE_RECORDED_CPU)
-        fprintf(stderr, "! command and children used %.3f s of CPU time, samples stand for %.3f s: some "
-                "ran without lapse, or paused\n", cpu, sampled);
+        fprintf(stderr, "! command and children used %.3f s of CPU time, samples stand for %.3f s: the "
+                "rest ran before lapse was loaded, without it or paused\n", cpu, sampled);
     lapse_table_functions(&table);
     fprintf(stderr, "%s: %.1f kB; `lapse report` shows more of it\n", place->path, (double)place->bytes / 1e3);
     lapse_view_destroy(view);
