@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The subcommands of `lapse`: one file each, called by main.c. A command gets "lapse NAME" as
- * argv[0], which getopt's messages begin with, and returns the exit status: 0 done, 1 the command's own "no" (a gate that fails, a child
- * that failed), 2 wrong usage or input that cannot be read. Messages are one line on standard
- * error, `lapse NAME: cause`. */
+ * argv[0], which getopt's messages begin with, and returns the exit status: 0 done, 1 the command's
+ * own "no" (a gate that fails, a child that failed), 2 wrong usage or input that cannot be read.
+ * Messages are one line on standard error, `lapse NAME: cause`. */
 #ifndef LAPSE_CLI_COMMAND_H
 #define LAPSE_CLI_COMMAND_H
 

@@ -365,19 +365,26 @@ static int bad_line(struct lapse_folded_merge *merge, const struct lapse_lines *
     return 0;
 }
 
+/* The next good line: 1, 0 at the end, or a negative errno. */
+static int next_line(struct lapse_folded_merge *merge, struct lapse_lines *lines,
+                     struct lapse_folded_line *line)
+{
+    const char *cause;
+    int status;
+    do
+        status = lapse_folded_next(lines, line, &cause);
+    while (status == -EBADMSG && !bad_line(merge, lines, cause));
+    return status < 0 ? failed_system(merge, lines->path, status) : status;
+}
+
 /* Does the file hold its stacks in order? 1, 0, or a negative errno. */
 static int check_order(struct lapse_folded_merge *merge, struct lapse_lines *lines)
 {
     struct depths *depths = &merge->depths[merge->depths_count - 1];
     struct lapse_folded_line line;
-    const char *cause;
     size_t before = 0;
     int status;
-    while ((status = lapse_folded_next(lines, &line, &cause))) {
-        if (status == -EBADMSG && !bad_line(merge, lines, cause))
-            continue;
-        if (status < 0)
-            return failed_system(merge, lines->path, status);
+    while ((status = next_line(merge, lines, &line)) > 0) {
         if (lapse_folded_compare(line.stack, line.size, merge->text, before) < 0)
             return 0;
         if (!text_room(merge, line.size))
@@ -386,24 +393,16 @@ static int check_order(struct lapse_folded_merge *merge, struct lapse_lines *lin
         before = line.size;
         note_depth(depths, line.stack, line.size);
     }
-    return 1;
+    return status ? status : 1;
 }
 
 static int take_all(struct lapse_folded_merge *merge, struct lapse_lines *lines)
 {
     struct lapse_folded_line line;
-    const char *cause;
-    int status;
-    while ((status = lapse_folded_next(lines, &line, &cause))) {
-        if (status == -EBADMSG && !bad_line(merge, lines, cause))
-            continue;
-        if (status < 0)
-            return failed_system(merge, lines->path, status);
-        status = lapse_folded_merge_stack(merge, line.stack, line.size, line.value);
-        if (status)
-            return status;
-    }
-    return 0;
+    int status, error = 0;
+    while (!error && (status = next_line(merge, lines, &line)) > 0)
+        error = lapse_folded_merge_stack(merge, line.stack, line.size, line.value);
+    return error ? error : status;
 }
 
 static int reopen(struct lapse_lines *lines, const char *path)

@@ -5,17 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heap.h"
 #include "recording_source.h"
-
-static void *resize(void *context, void *old, size_t old_size, size_t new_size)
-{
-    (void)context;
-    (void)old_size;
-    if (new_size)
-        return realloc(old, new_size);
-    free(old);
-    return NULL;
-}
 
 /* Append room for one zeroed item to an array. Returns it, or NULL. */
 static void *append(void *array_pointer, uint32_t *count, size_t item_size)
@@ -66,7 +57,6 @@ static uint64_t tag_of(const ProtobufCBinaryData *id)
 
 struct lapse_session *lapse_recording_add_session(struct lapse_recording *recording)
 {
-    static const struct lapse_allocator allocator = { .resize = resize };
     struct lapse_recording_source *source = recording->source;
     uint32_t count = recording->session_count;
     struct lapse_session_state *state = append(&source->states, &count, sizeof *state);
@@ -77,7 +67,7 @@ struct lapse_session *lapse_recording_add_session(struct lapse_recording *record
     if (!session)
         return NULL;
     state->nodes = malloc(8 * sizeof *state->nodes);
-    if (!state->nodes || lapse_call_tree_create(&session->tree, &allocator) ||
+    if (!state->nodes || lapse_call_tree_create(&session->tree, &lapse_heap) ||
         set_text(&session->program, "", false) || set_text(&session->host, "", false) ||
         set_text(&session->writer, "", false))
         return NULL;

@@ -74,6 +74,11 @@ printf '0\t1\ta\n5\t1\ta;b\n30\t1\ta\n' > gap
 "$lapse" events - < one.lapse 2> /dev/null | cmp - from_file || failed=1
 cat one.lapse | "$lapse" events 2> /dev/null | cmp - from_file || failed=1
 "$lapse" fold from_file > one.times
+LC_ALL=C
+export LC_ALL
+"$lapse" events --form=intervals one.lapse 2> /dev/null | sort > sorted_intervals
+"$lapse" events --form=intervals --stream one.lapse 2> /dev/null | sort | cmp - sorted_intervals ||
+    failed=1
 [ -s one.times ] || { failed=1; echo "a recording without events"; }
 "$lapse" merge one.lapse two.lapse > both 2> /dev/null
 "$lapse" merge one.lapse > 1.folded 2> /dev/null

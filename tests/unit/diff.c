@@ -7,10 +7,10 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "call_tree.h"
+#include "heap.h"
 
 static char events[4096];
 static struct lapse_diff *diff;
@@ -261,23 +261,11 @@ Test(diff, a_cut_stack_of_nothing_changes_nothing)
     end();
 }
 
-static void *test_resize(void *context, void *old, size_t old_size, size_t new_size)
-{
-    (void)context;
-    (void)old_size;
-    if (new_size)
-        return realloc(old, new_size);
-    free(old);
-    return NULL;
-}
-
-static const struct lapse_allocator allocator = { .resize = test_resize };
-
 Test(diff, nodes_give_the_same_as_frames)
 {
     struct lapse_call_tree *tree;
     begin();
-    cr_assert_eq(lapse_call_tree_create(&tree, &allocator), 0);
+    cr_assert_eq(lapse_call_tree_create(&tree, &lapse_heap), 0);
     uint32_t a = lapse_call_tree_child(tree, 0, 0, 'a', 0);
     uint32_t b = lapse_call_tree_child(tree, a, 1, 'b', 0);
     uint32_t c = lapse_call_tree_child(tree, a, 2, 'b', 0);

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "call_tree.h"
+#include "folded_set.h"
 #include "heap.h"
 #include "lapse/diff.h"
+#include "replay.h"
 
 enum { SAMPLES = 60, DEPTH = 12, THREADS = 3, EVENTS = 8192, ROUNDS = 400 };
 
@@ -314,6 +316,72 @@ Test(engine_random, time_is_kept)
         cr_assert(edges[0] == edges[1] && edges[0] == events.interval_count);
     }
 }
+
+/* ---- replay ---- */
+
+static void text_of(const struct sample *sample, char *text)
+{
+    for (uint32_t i = 0; i < sample->depth; i++)
+        text += sprintf(text, "%s%c", i ? ";" : "", (char)('a' + sample->frames[i].function - 16));
+    *text = 0;
+}
+
+/* Time of each stack by looking at every pair of samples, as folded text. */
+static void time_of_samples(const struct stream *stream, struct lapse_folded_set *set)
+{
+    for (uint64_t thread = 0; thread < THREADS; thread++) {
+        struct sample samples[SAMPLES];
+        uint32_t count = of_thread(stream, thread, samples);
+        for (uint32_t i = 0; i + 1 < count; i++) {
+            char text[2 * DEPTH];
+            text_of(&samples[i], text);
+            if (*text)
+                lapse_folded_set_add(set, text, strlen(text), samples[i + 1].time - samples[i].time);
+        }
+    }
+    lapse_folded_set_sort(set);
+}
+
+static void replay_edges(const struct events *events, struct lapse_output *output)
+{
+    struct lapse_replay *replay;
+    cr_assert_eq(lapse_replay_create(&replay, false), 0);
+    for (uint32_t i = 0; i < events->count; i++) {
+        const struct lapse_edge *edge = &events->edges[i];
+        char name = (char)('a' + edge->function - 16), thread = (char)('0' + edge->thread);
+        cr_assert_eq(lapse_replay_event(replay, edge->time_ns, &thread, 1,
+                                        edge->kind == LAPSE_EDGE_START, edge->depth, &name, 1), 0);
+    }
+    cr_assert_eq(lapse_replay_finish(replay), 0);
+    cr_assert_eq(lapse_replay_write(replay, output), 0);
+    lapse_replay_destroy(replay);
+}
+
+Test(engine_random, folded_time_is_that_of_the_samples)
+{
+    static struct stream stream;
+    static struct events events;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        uint64_t seed = seed_of(round);
+        struct lapse_folded_set set = { 0 };
+        struct lapse_output wanted, got;
+        make_stream(&stream, 1 + roll(5));
+        run(&stream, (struct lapse_diff_options){ 0 }, &events);
+        lapse_output_init(&wanted, NULL);
+        lapse_output_init(&got, NULL);
+        time_of_samples(&stream, &set);
+        lapse_folded_set_write(&set, &wanted);
+        replay_edges(&events, &got);
+        lapse_output_char(&wanted, 0);
+        lapse_output_char(&got, 0);
+        cr_assert_str_eq(got.bytes, wanted.bytes, "seed %llu", (unsigned long long)seed);
+        lapse_output_fini(&wanted);
+        lapse_output_fini(&got);
+        lapse_folded_set_free(&set);
+    }
+}
+
+/* ---- both forms ---- */
 
 static uint32_t node_of(struct lapse_call_tree *tree, const struct sample *sample)
 {
