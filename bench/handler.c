@@ -120,9 +120,8 @@ static void set_up_lapse(const char *beside, const char *out)
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library)
         *(void **)&start = dlsym(library, "lapse_start");
-    setenv("LAPSE_OUT", out, 1);
-    setenv("LAPSE_EXPORT", "none", 1);
-    if (!start || start(NULL)) {
+    const struct lapse_options options = { .out = out, .exports = LAPSE_EXPORT_NONE };
+    if (!start || start(&options)) {
         fprintf(stderr, "# liblapse.so does not start\n");
         return;
     }
