@@ -51,17 +51,32 @@ static void write_time(struct lapse_page_stream *stream, const struct page_times
     lapse_page_uint(stream, time_ns > times->base_ns ? time_ns - times->base_ns : 0);
 }
 
+/* The process that the profile is mostly of. */
+static const struct lapse_profile_process *main_process(const struct lapse_profile *profile)
+{
+    uint64_t *weights = calloc(profile->process_count, sizeof *weights);
+    uint32_t most = 0;
+    for (uint32_t i = 0; weights && i < profile->thread_count; i++) {
+        uint32_t process = profile->threads[i].process;
+        weights[process] += profile->threads[i].weight_ns;
+        if (weights[process] > weights[most] || (weights[process] == weights[most] && process < most))
+            most = process;
+    }
+    free(weights);
+    return &profile->processes[most];
+}
+
 static void write_title(struct lapse_page_stream *stream, const struct lapse_profile *profile,
                         const struct lapse_export_options *options)
 {
     char title[4096];
-    const struct lapse_profile_process *first = profile->processes;
     if (options->title) {
         lapse_page_text(stream, options->title);
     } else if (!profile->process_count) {
         lapse_page_text(stream, "profile");
     } else {
-        const char *command = first->command && *first->command ? first->command : first->name;
+        const struct lapse_profile_process *of = main_process(profile);
+        const char *command = of->command && *of->command ? of->command : of->name;
         if (profile->process_count > 1)
             snprintf(title, sizeof title, "%.4000s (and %u more)", command,
                      profile->process_count - 1);

@@ -63,12 +63,16 @@ class Timeline {
         if (what === "view" && this.choice.view === "timeline") this.surface.canvas.focus({ preventScroll: true });
         if (this.choice.view === "timeline") this.surface.dirty();
     }
+    /* Threads, those of one process together, whoever used more CPU time first. */
     order() {
         const { profile, threads } = this.choice, s = profile.samples;
         if (!this.busiest) {
             const weight = profile.threads.map((_, t) => s.before[s.start[t + 1]] - s.before[s.start[t]]);
-            this.busiest = profile.threads.map((_, t) => t).sort((a, b) =>
-                profile.threads[a].process - profile.threads[b].process || weight[b] - weight[a] || a - b);
+            const whole = new Float64Array(profile.processes.length);
+            profile.threads.forEach((thread, t) => whole[thread.process] += weight[t]);
+            const process = (t) => profile.threads[t].process;
+            this.busiest = profile.threads.map((_, t) => t).sort((a, b) => whole[process(b)] - whole[process(a)] ||
+                process(a) - process(b) || weight[b] - weight[a] || a - b);
         }
         return this.busiest.filter((t) => threads[t]);
     }
