@@ -303,9 +303,13 @@ void lapse_store_write(struct lapse_store *store)
     }
     if (!put_modules(store))
         return;
-    for (uint32_t i = 0; i < store->threads_capacity; i++)
-        if (store->threads[i] && !put_thread(store, store->threads[i]))
+    for (uint32_t i = 0; i < store->threads_capacity; i++) {
+        struct lapse_store_thread *thread = store->threads[i];
+        if (thread && thread->first != LAPSE_NO_SAMPLE && !thread->end_ns)
+            lapse_store_read_name(thread); /* threads name themselves after they have begun */
+        if (thread && !put_thread(store, thread))
             return;
+    }
     if (!put_nodes(store) || !room(store))
         return;
     if (store->wire.size + store->pending_count * 60 > LAPSE_CHUNK_MAX - 4096 && !send(store))

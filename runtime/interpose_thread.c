@@ -65,7 +65,10 @@ int lapse_threads_init(void)
 
 struct lapse_slot *lapse_thread_self(void)
 {
-    return has_key ? pthread_getspecific(key) : NULL;
+    struct lapse_slot *slot = has_key ? pthread_getspecific(key) : NULL;
+    /* A session that ended took the slots back; a later one may have given ours to another thread. */
+    return slot && atomic_load_explicit(&slot->tid, memory_order_relaxed) == (int32_t)lapse_sys(SYS_gettid)
+               ? slot : NULL;
 }
 
 void lapse_thread_forget_self(void)

@@ -14,6 +14,7 @@ int lapse_threads_init(void);
 
 /* The calling thread's slot, made if it has none. `from_ns`: CPU time already used that counts. */
 void lapse_thread_adopt_self(struct lapse_stack_bounds stack, uint64_t from_ns);
+/* NULL when it has none in this session. */
 struct lapse_slot *lapse_thread_self(void);
 /* Bounds of the main thread's stack. */
 struct lapse_stack_bounds lapse_thread_main_bounds(void);

@@ -57,6 +57,22 @@ void lapse_message_configure(bool quiet, bool verbose)
     is_verbose = verbose;
 }
 
+/* The drain thread has a descriptor table of its own, without stderr (holding it open there would keep
+ * a pipe from ending when the host closes it): it borrows the host's for the moment of writing. */
+static void write_line(const char *line, size_t size)
+{
+    if (lapse_sys(SYS_write, 2, line, size) != -EBADF)
+        return;
+    long process = lapse_sys(SYS_pidfd_open, lapse_sys(SYS_getpid), 0);
+    long borrowed = process >= 0 && process != 2 ? lapse_sys(SYS_pidfd_getfd, process, 2, 0) : -1;
+    if (borrowed >= 0) {
+        lapse_sys(SYS_write, borrowed, line, size);
+        lapse_sys(SYS_close, borrowed);
+    }
+    if (process >= 0)
+        lapse_sys(SYS_close, process);
+}
+
 void lapse_message(enum lapse_message cause, const char *a, const char *b, const char *c,
                    const char *d)
 {
@@ -78,7 +94,7 @@ void lapse_message(enum lapse_message cause, const char *a, const char *b, const
         if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
             line[i] = '?';
     line[text.size++] = '\n';
-    lapse_sys(SYS_write, 2, line, text.size);
+    write_line(line, text.size);
 }
 
 const char *lapse_error_text(int error)

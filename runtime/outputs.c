@@ -223,10 +223,9 @@ static void resolve_names(struct lapse_names *names, uint64_t deadline_ns)
     }
 }
 
-const char *lapse_names_of(const struct lapse_names *names, uint64_t function)
+/* Where the function stands, or would stand, in the ascending list. */
+static uint32_t position_of(const struct lapse_names *names, uint64_t function)
 {
-    if (function <= LAPSE_PSEUDO_LAST)
-        return pseudo_names[function];
     uint32_t low = 0, high = names->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -235,8 +234,16 @@ const char *lapse_names_of(const struct lapse_names *names, uint64_t function)
         else
             high = middle;
     }
-    return low < names->count && names->functions[low].function == function
-               ? names->functions[low].name : "[unknown]";
+    return low;
+}
+
+const char *lapse_names_of(const struct lapse_names *names, uint64_t function)
+{
+    if (function <= LAPSE_PSEUDO_LAST)
+        return pseudo_names[function];
+    uint32_t at = position_of(names, function);
+    return at < names->count && names->functions[at].function == function
+               ? names->functions[at].name : "[unknown]";
 }
 
 /* Stacks by name: a call tree whose functions are numbers of folded names. */
@@ -306,15 +313,7 @@ static uint32_t function_number(const struct lapse_names *names, uint64_t functi
 {
     if (function <= LAPSE_PSEUDO_LAST)
         return (uint32_t)function;
-    uint32_t low = 0, high = names->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (names->functions[middle].function < function)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low + LAPSE_PSEUDO_LAST + 1;
+    return position_of(names, function) + LAPSE_PSEUDO_LAST + 1;
 }
 
 /* The store's tree, merged by name. */

@@ -18,20 +18,28 @@
 
 /* By the forking thread between prepare and parent/child; forks of several threads at once are held
  * one after the other. */
-static _Atomic int32_t forking;
+static _Atomic int32_t forking; /* the thread's id; 0: none */
+static uint32_t nested;         /* forks in signal handlers that interrupted one of the same thread */
 static uint64_t mask_before;
 static bool is_held;
+static struct lapse_stack_bounds bounds_before; /* of the forking thread's stack */
 
 void lapse_session_fork_prepare(void)
 {
-    int32_t none = 0;
+    int32_t none = 0, self = (int32_t)lapse_sys(SYS_gettid);
     if (!lapse_session_is_mine())
         return;
-    while (!atomic_compare_exchange_strong_explicit(&forking, &none, 1, memory_order_acquire,
+    while (!atomic_compare_exchange_strong_explicit(&forking, &none, self, memory_order_acquire,
                                                     memory_order_relaxed)) {
+        if (none == self) {
+            nested++;
+            return;
+        }
         none = 0;
         lapse_sys(SYS_sched_yield);
     }
+    struct lapse_slot *slot = lapse_thread_self();
+    bounds_before = slot ? slot->stack : (struct lapse_stack_bounds){ 0, 0 };
     uint64_t ours = UINT64_C(1) << (lapse_runtime.signal - 1);
     lapse_sys(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &mask_before, sizeof ours);
     is_held = false;
@@ -44,6 +52,10 @@ void lapse_session_fork_prepare(void)
 
 static void let_go(void)
 {
+    if (nested) {
+        nested--;
+        return;
+    }
     if (is_held)
         lapse_unwind_release();
     is_held = false;
@@ -75,8 +87,7 @@ void lapse_session_fork_child(void)
     enum lapse_state state = lapse_session_state();
     bool goes_on = (state == LAPSE_STATE_RUNNING || state == LAPSE_STATE_PAUSED) &&
                    lapse_runtime.settings.follow;
-    struct lapse_slot *slot = lapse_thread_self();
-    struct lapse_stack_bounds bounds = slot ? slot->stack : lapse_thread_own_bounds();
+    struct lapse_stack_bounds bounds = prepared ? bounds_before : (struct lapse_stack_bounds){ 0, 0 };
     lapse_arena_fork_child();
     close_inherited_events();
     lapse_session_new_process(state == LAPSE_STATE_DISABLED ? LAPSE_STATE_DISABLED
@@ -84,6 +95,7 @@ void lapse_session_fork_child(void)
                                                             : LAPSE_STATE_OFF);
     if (goes_on)
         lapse_thread_adopt_self(bounds, 0);
+    nested = 0;
     if (prepared)
         let_go();
 }

@@ -43,7 +43,7 @@ int lapse_store_init(struct lapse_store *store)
     return lapse_call_tree_create(&store->tree, &store->allocator);
 }
 
-static void read_name(struct lapse_store_thread *thread)
+void lapse_store_read_name(struct lapse_store_thread *thread)
 {
     char path[64], name[20] = "";
     struct lapse_text text = { path, 0, sizeof path };
@@ -81,7 +81,7 @@ struct lapse_store_thread *lapse_store_thread(struct lapse_store *store, uint32_
     thread->tid = tid;
     thread->first = thread->last = LAPSE_NO_SAMPLE;
     thread->changed = true;
-    read_name(thread);
+    lapse_store_read_name(thread);
     store->threads_seen++;
     return threads[id] = thread;
 }

@@ -93,6 +93,9 @@ void lapse_store_late(struct lapse_store *store, uint32_t thread, uint32_t tid, 
                       uint64_t weight_ns, uint64_t time_ns);
 struct lapse_store_thread *lapse_store_thread(struct lapse_store *store, uint32_t id, uint32_t tid);
 
+/* Look at the thread's name; a new one is written again. */
+void lapse_store_read_name(struct lapse_store_thread *thread);
+
 /* The node of this stack, interned. */
 uint32_t lapse_store_intern(struct lapse_store *store, struct lapse_store_thread *thread,
                             const struct lapse_record *record);

@@ -10,7 +10,7 @@ if(TARGET lapse_shared)
         target_compile_options(preload-${name} PRIVATE -O2 -fomit-frame-pointer -fno-builtin-malloc)
         target_link_libraries(preload-${name} PRIVATE Threads::Threads)
     endforeach()
-    set(preload_cases sqlite xz python exceptions shares nothing malloc late living exits fast options)
+    set(preload_cases sqlite xz python exceptions shares nothing malloc late living exits fast options messages)
     set(preload_long_cases living_5000 short)
     foreach(case ${preload_cases} ${preload_long_cases})
         add_test(NAME integration.preload_${case}

@@ -30,6 +30,9 @@ class Run:
         for name in glob.glob(self.folder + "/*.events"):
             self.read_facts(name)
         self.files = sorted(os.listdir(self.folder))
+        with open(self.folder + ".stderr", encoding="utf-8") as text:
+            self.stderr = text.read()
+        os.unlink(self.folder + ".stderr")
         shutil.rmtree(self.folder)
 
     def spawn(self, arguments, environment, limit, output):
@@ -39,6 +42,7 @@ class Run:
             signal.alarm(limit)
             sink = os.open(output or "/dev/null", os.O_WRONLY)
             os.dup2(sink, 1)
+            os.dup2(os.open(self.folder + ".stderr", os.O_WRONLY | os.O_CREAT, 0o600), 2)
             os.execvpe(arguments[0], arguments, {**os.environ, "LD_PRELOAD": LIBRARY, **environment})
         _, status, usage = os.wait4(pid, 0)
         return status, usage
@@ -217,6 +221,19 @@ def case_options():
     require(not run.files, "paused from the start: %s" % run.files)
     run = Run(["sh", "-c", "%s/shares 0.3; %s/shares 0.3" % (HOSTS, HOSTS)], {"LAPSE_OUT": "same", "LAPSE_EXPORT": "none"})
     require({"same.lapse", "same.1.lapse"} <= set(run.files), "nothing is overwritten: %s" % run.files)
+
+
+def case_messages():
+    run = Run([HOSTS + "/shares", "0.3"])
+    require(run.stderr == "", "silent when all is well: %r" % run.stderr)
+    run = Run(["true"], {"LAPSE_HZ": "abc"})
+    require(run.stderr == "lapse: LAPSE_HZ=abc: not a number from 1 to 10000; this process is not profiled\n",
+            "a bad option: %r" % run.stderr)
+    run = Run([HOSTS + "/shares", "0.5"], {"LAPSE_OUT": "/proc/none/x"})
+    require(run.status == 0 and run.stderr.startswith("lapse: /proc/none/x: cannot be written: no such folder") and
+            run.stderr.count("\n") == 2, "a folder that is not there: %r" % run.stderr)
+    run = Run([HOSTS + "/shares", "0.5"], {"LAPSE_OUT": "/proc/none/x", "LAPSE_QUIET": "1"})
+    require(run.status == 0 and run.stderr == "", "and quiet: %r" % run.stderr)
 
 
 CASES = {name[5:]: value for name, value in globals().items() if name.startswith("case_")}

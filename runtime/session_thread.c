@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* The session at the two ends of a thread (session.h): its slot, and what is said of it at last.
+ * Context: the thread itself, outside the handler. */
+#include "clocks.h"
+#include "drain.h"
+#include "interpose_thread.h"
+#include "session.h"
+#include "state.h"
+#include "sys.h"
+
+void lapse_session_thread_begin(uintptr_t stack_low, uintptr_t stack_high)
+{
+    if (!lapse_session_is_mine())
+        return;
+    struct lapse_stack_bounds bounds = { stack_low, stack_high };
+    lapse_thread_adopt_self(stack_high ? bounds : lapse_thread_own_bounds(), 0);
+}
+
+/* The last words of a thread: what was due and never came, and its CPU time. */
+static void record_end(struct lapse_slot *slot)
+{
+    uint64_t late = lapse_clock_late(slot);
+    struct lapse_record record = {
+        .kind = LAPSE_RECORD_NOT_SAMPLED, .thread = slot->thread,
+        .tid = (uint32_t)atomic_load_explicit(&slot->tid, memory_order_relaxed),
+        .time_ns = lapse_sys_clock(CLOCK_MONOTONIC),
+        .weight_ns = late * atomic_load_explicit(&slot->period_ns, memory_order_relaxed),
+        .cut_cfa = late,
+    };
+    if (atomic_load_explicit(&slot->timer, memory_order_relaxed) < 0 &&
+        atomic_load_explicit(&slot->perf_fd, memory_order_relaxed) < 0) /* none could be had */
+        atomic_fetch_add_explicit(&lapse_runtime.unsampled_ns, lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID),
+                                  memory_order_relaxed);
+    if (late && lapse_ring_push(&lapse_runtime.ring, &record)) {
+        atomic_fetch_add_explicit(&lapse_slots.gone.dropped_full, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&lapse_slots.gone.dropped_weight, record.weight_ns, memory_order_relaxed);
+    } else if (late) {
+        atomic_fetch_add_explicit(&lapse_slots.gone.late, late, memory_order_relaxed);
+        atomic_fetch_add_explicit(&lapse_slots.gone.weight, record.weight_ns, memory_order_relaxed);
+    }
+    if (!late && !atomic_load_explicit(&slot->counts.ticks, memory_order_relaxed))
+        return;
+    record.kind = LAPSE_RECORD_THREAD_END;
+    record.weight_ns = lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID);
+    record.cut_cfa = 0;
+    lapse_ring_push(&lapse_runtime.ring, &record); /* a full ring costs only the end time */
+    lapse_drain_start_if_needed();
+}
+
+void lapse_session_thread_end(void)
+{
+    struct lapse_slot *slot = lapse_thread_self();
+    if (!slot)
+        return;
+    uint64_t mask = lapse_sys_block_signals();
+    lapse_thread_forget_self();
+    if (lapse_session_is_mine() && lapse_slots_claim(slot)) {
+        record_end(slot);
+        lapse_clock_delete(slot);
+        lapse_slots_give(slot);
+    }
+    lapse_sys_restore_signals(mask);
+}
