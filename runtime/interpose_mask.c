@@ -10,7 +10,8 @@
  *
  * A known limit: W is not part of what siglongjmp, swapcontext and the return from a handler put
  * back. A host that blocks the signal, leaves by one of these and reads the mask still sees it
- * blocked. Called by the host in any context; lapse_mask_defers by the handler. */
+ * blocked. And with LAPSE_RESPECT_MASK=1 a tick may be pending where the signal is blocked: the kernel
+ * then merges the host's next one with it. Called by the host in any context; lapse_mask_defers by the handler. */
 #include "interpose.h"
 
 #include <errno.h>

@@ -4,8 +4,7 @@
  *
  * signalfd needs nothing: the kernel gets the host's set as it is, and a signal of the host's own
  * that reaches a thread which wishes it blocked becomes really pending (lapse_mask_defers), where a
- * signalfd sees it. Called by the host. All but siginterrupt-like ones are cancellation points,
- * which the real functions keep. */
+ * signalfd sees it. Called by the host. All are cancellation points, which the real functions keep. */
 #include "interpose.h"
 
 #include <errno.h>
@@ -63,8 +62,7 @@ static int wait_for(int number, const sigset_t *set, siginfo_t *info,
 static bool waits_for_taken(const sigset_t *set)
 {
     int number = lapse_taken_signal();
-    return number && !lapse_taken.respect_mask && sigismember(set, number) == 1 &&
-           lapse_taken_is_mine();
+    return number && sigismember(set, number) == 1 && lapse_taken_is_mine();
 }
 
 static int guarded_wait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
