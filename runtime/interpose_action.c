@@ -14,6 +14,7 @@
 #include "interpose_state.h"
 #include "real.h"
 #include "session.h"
+#include "state.h"
 
 #define KERNEL_SA_RESTORER 0x04000000
 #define KERNEL_SET_SIZE 8
@@ -223,10 +224,20 @@ static void call_host(int number, const struct sigaction *action, siginfo_t *inf
     }
 }
 
+/* A tick of the perf clock that can no longer be recognised: its descriptor is closed, or the kernel
+ * had no memory for the siginfo (RLIMIT_SIGPENDING) and sent the bare number. Nobody is meant. */
+static bool is_stray_tick(const siginfo_t *info)
+{
+    return lapse_runtime.clock == LAPSE_CLOCK_PERF &&
+           ((info->si_code == SI_USER && info->si_pid == 0) ||
+            (info->si_code >= POLL_IN && info->si_code <= POLL_HUP));
+}
+
 void lapse_interpose_foreign(int number, siginfo_t *info, void *context)
 {
     struct sigaction action;
-    if (number != lapse_taken_signal() || lapse_mask_defers(number, info, context))
+    if (number != lapse_taken_signal() || is_stray_tick(info) ||
+        lapse_mask_defers(number, info, context))
         return;
     lapse_host_action_read(&action);
     if (action.sa_handler == SIG_IGN)
