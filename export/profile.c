@@ -14,12 +14,6 @@
 
 #define PROGRESS_SAMPLES 65536u
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 /* Arguments as a shell would take them back. */
 static const char *join_arguments(struct lapse_strings *strings, const struct lapse_session *session)
 {
@@ -75,7 +69,7 @@ static int add_process(struct lapse_profile *profile, const struct lapse_session
         .ended = session->ended, .end_reason = session->end_reason, .end_signal = session->end_signal,
         .end_ns = session->ended ? session->end_ns : session->last_sample_ns,
         .program = lapse_strings_keep(strings, session->program),
-        .name = lapse_strings_keep(strings, *session->program ? last_part(session->program) : "[unknown]"),
+        .name = lapse_strings_keep(strings, *session->program ? lapse_profile_last_part(session->program) : "[unknown]"),
         .command = join_arguments(strings, session),
         .host = lapse_strings_keep(strings, session->host),
     };

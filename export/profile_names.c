@@ -126,7 +126,7 @@ uint32_t lapse_profile_function(struct lapse_profile *profile, const char *name,
     return profile->function_count++;
 }
 
-static const char *last_part(const char *path)
+const char *lapse_profile_last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
@@ -141,7 +141,7 @@ static uint32_t unnamed_function(struct lapse_profile *profile, const struct lap
     else if (is_anonymous(module->path))
         snprintf(name, sizeof name, "%s", module->path);
     else
-        snprintf(name, sizeof name, "%.*s+0x%" PRIx64, NAME_BYTES - 24, last_part(module->path),
+        snprintf(name, sizeof name, "%.*s+0x%" PRIx64, NAME_BYTES - 24, lapse_profile_last_part(module->path),
                  address - module->bias);
     return lapse_profile_function(profile, name, NULL, NULL, 0, module_index, LAPSE_FUNCTION_UNNAMED);
 }

@@ -72,6 +72,7 @@ uint32_t lapse_profile_frames_at(struct lapse_profile *profile, struct lapse_ses
 /* The pc as if its module lay where the profile has it. */
 uint64_t lapse_profile_pc(const struct lapse_profile *profile, const struct lapse_session_link *link,
                           uint64_t pc, uint64_t time_ns, struct lapse_validity *validity);
+const char *lapse_profile_last_part(const char *path);
 int lapse_profile_add_modules(struct lapse_profile *profile, struct lapse_session_link *link);
 
 /* profile_stacks.c. */
