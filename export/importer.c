@@ -142,6 +142,12 @@ void lapse_importer_head(struct lapse_importer *importer, const struct lapse_imp
 {
     uint64_t id[2] = { lapse_hash(0, head->identity), lapse_hash(1, head->identity) };
     importer->head = *head;
+    importer->head.command = NULL; /* written below, not needed again */
+    importer->head.program = lapse_strings_keep(&importer->strings, head->program);
+    if (!importer->head.program) {
+        importer->head.program = "";
+        fail(importer, -ENOMEM);
+    }
     importer->session = id[0];
     if (!importer->head.period_ns)
         importer->head.period_ns = 1;

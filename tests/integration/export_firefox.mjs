@@ -2,6 +2,7 @@
 /* The Firefox Profiler's own loader, in its command line: it upgrades the file and answers from it. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -9,25 +10,22 @@ import { everything, exported, figures, folder, hostile, hostileWeights, recordi
 
 const program = join(process.env.NODE_FOLDER, "node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js");
 const env = { ...process.env, HOME: folder, PROFILER_CLI_SESSION_DIR: join(folder, "sessions") };
+mkdirSync(env.PROFILER_CLI_SESSION_DIR);
 const ask = (...args) => run(process.execPath, [program, ...args], { env, timeout: 60000 });
 
 /* The loader is a process that answers questions; it is started here, and not by its own `load`, which
- * gives up when it is not ready within half a second. */
+ * gives up when it is not ready within half a second. Its log says when it is: a question that comes
+ * too early makes it forget the session. */
 const loaders = [];
 after(() => loaders.forEach((loader) => loader.kill()));
 async function load(file, session) {
+    const log = join(env.PROFILER_CLI_SESSION_DIR, `${session}.log`);
     loaders.push(spawn(process.execPath, [program, "--daemon", file, "--session", session], { env, stdio: "ignore" }));
-    const json = (...args) => JSON.parse(ask(...args, "--session", session, "--json"));
-    for (let attempt = 0; ; attempt++) {
-        try {
-            json("thread", "list");
-            return json;
-        } catch (error) {
-            if (attempt === 100)
-                throw error;
-            await setTimeout(200);
-        }
+    for (let attempt = 0; !(existsSync(log) && /Profile loaded successfully/.test(readFileSync(log, "utf8"))); attempt++) {
+        assert.ok(attempt < 300, "the loader did not load the profile within a minute");
+        await setTimeout(200);
     }
+    return (...args) => JSON.parse(ask(...args, "--session", session, "--json"));
 }
 
 /* Milliseconds of the viewer as whole nanoseconds. */
