@@ -131,7 +131,8 @@ static void write_symbol(struct session_work *work, const struct lapse_module *m
     struct lapse_offline_function function;
     struct lapse_wire *wire = &work->wire;
     uint64_t at = has_times ? module->loaded_ns : 0;
-    if (lapse_session_symbol(work->session, address, at, NULL)
+    const struct lapse_symbol *known = lapse_session_symbol(work->session, address, at, NULL);
+    if ((known && (!has_times || known->from_ns || known->until_ns))
         || !lapse_offline_find_function(work->symbolize->offline, work->session, address, at,
                                         &function))
         return;
@@ -153,29 +154,25 @@ static void write_symbol(struct session_work *work, const struct lapse_module *m
 static void name_place(struct session_work *work, const struct place *place)
 {
     const struct lapse_session *session = work->session;
-    struct lapse_validity validity = { 0, UINT64_MAX };
     struct lapse_inline_frame frames[FRAMES];
     uint64_t looked_up = place->address - place->is_return;
     const struct lapse_symbolizer *symbolizer = lapse_offline_symbolizer(work->symbolize->offline);
     const struct lapse_module *covering = NULL;
-    uint32_t modules = 0;
     for (uint32_t i = 0; i < session->module_count; i++) {
         if (looked_up < session->modules[i].start || looked_up >= session->modules[i].end)
             continue;
         covering = &session->modules[i];
-        modules++;
     }
     work->symbolize->addresses++;
     if (!covering)
         return;
-    if (modules > 1) {
+    if (lapse_session_is_reused(session, looked_up)) {
         for (uint32_t i = 0; i < session->module_count; i++)
             if (looked_up >= session->modules[i].start && looked_up < session->modules[i].end)
                 write_symbol(work, &session->modules[i], looked_up, true);
         return;
     }
     uint64_t at = covering->loaded_ns;
-    lapse_session_module_while(session, looked_up, at, &validity);
     if (place->is_function)
         write_symbol(work, covering, looked_up, false);
     if (lapse_session_address(session, place->address, place->is_return))

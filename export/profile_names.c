@@ -177,6 +177,8 @@ static uint32_t find_function(struct lapse_profile *profile, struct lapse_sessio
                                                                    validity);
     uint32_t module_index = module ? link->modules[module - link->session->modules] : LAPSE_NONE;
     struct lapse_inline_frame frame = { 0 };
+    if (symbol && !symbol->from_ns && !symbol->until_ns && lapse_session_is_reused(link->session, address))
+        symbol = NULL;
     uint32_t count = symbol && symbol->file ? 0 : first_byte(profile, link, address, time_ns, &frame);
     uint32_t line = count == 1 ? frame.line : 0; /* else the line of an inlined call */
     if (symbol && *symbol->name) {

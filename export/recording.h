@@ -176,6 +176,9 @@ const struct lapse_module *lapse_session_module_while(const struct lapse_session
                                                       uint64_t address, uint64_t time_ns,
                                                       struct lapse_validity *validity);
 
+/* Have different modules covered the address? A symbol without times says nothing then. */
+bool lapse_session_is_reused(const struct lapse_session *session, uint64_t address);
+
 /* Symbol that covers an address at a time, or NULL. `validity` may be NULL. */
 const struct lapse_symbol *lapse_session_symbol(const struct lapse_session *session,
                                                 uint64_t address, uint64_t time_ns,

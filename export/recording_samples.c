@@ -62,6 +62,26 @@ static bool symbol_covers(const struct lapse_symbol *symbol, uint64_t address)
 }
 
 /* Of those that cover the address at that time: the one that begins last, then the youngest. */
+static bool is_same_file(const struct lapse_module *a, const struct lapse_module *b)
+{
+    return a->bias == b->bias && a->build_id_size == b->build_id_size && !strcmp(a->path, b->path) &&
+           !memcmp(a->build_id, b->build_id, a->build_id_size);
+}
+
+bool lapse_session_is_reused(const struct lapse_session *session, uint64_t address)
+{
+    const struct lapse_module *first = NULL;
+    for (uint32_t i = 0; i < session->module_count; i++) {
+        const struct lapse_module *module = &session->modules[i];
+        if (address < module->start || address >= module->end)
+            continue;
+        if (first && !is_same_file(first, module))
+            return true;
+        first = module;
+    }
+    return false;
+}
+
 const struct lapse_symbol *lapse_session_symbol(const struct lapse_session *session,
                                                 uint64_t address, uint64_t time_ns,
                                                 struct lapse_validity *validity)

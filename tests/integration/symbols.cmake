@@ -15,3 +15,11 @@ if(TARGET lapse-addresses)
         tables_only mini c_o3 libc)
     set_tests_properties(integration.symbols_all_long PROPERTIES LABELS "integration;long" TIMEOUT 1800)
 endif()
+
+# Recordings of real programs, read here and elsewhere.
+foreach(kind elsewhere changed stripped rust node reused)
+    add_test(NAME integration.symbols_recording_${kind}
+        COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/symbols_recording.sh $<TARGET_FILE:lapse> ${kind})
+    set_tests_properties(integration.symbols_recording_${kind} PROPERTIES LABELS integration TIMEOUT 240
+        SKIP_RETURN_CODE 77)
+endforeach()
