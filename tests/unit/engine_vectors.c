@@ -37,12 +37,13 @@ static void read_case(struct test_case *the_case, const char *path)
     *the_case = (struct test_case){ .path = path };
     cr_assert_eq(lapse_lines_open(&lines, path), 0, "%s", path);
     while (lapse_lines_next(&lines, &line, &size) > 0) {
-        struct section *section = &the_case->sections[the_case->section_count - 1];
+        struct section *section = the_case->sections + the_case->section_count;
         if (size > 4 && !memcmp(line, "--- ", 4)) {
             cr_assert_lt(the_case->section_count, MOST_SECTIONS);
-            section = &the_case->sections[the_case->section_count++];
+            the_case->section_count++;
             snprintf(section->name, sizeof section->name, "%.*s", (int)size - 4, line + 4);
         } else if (the_case->section_count) {
+            section--; /* the one that is open */
             section->text = realloc(section->text, section->size + size + 2);
             memcpy(section->text + section->size, line, size);
             section->size += size;
