@@ -28,7 +28,8 @@ static void take_records(void)
     while ((result = lapse_ring_pop(&lapse_runtime.ring, &record, scratch, LAPSE_RECORD_WORDS_MAX)) > 0)
         lapse_store_record(&lapse_store, &record);
     if (result < 0)
-        lapse_store.bad_records++;
+        lapse_message(LAPSE_MESSAGE_RING, "the host wrote over lapse's memory; some samples are lost",
+                      NULL, NULL, NULL);
 }
 
 /* Shorter when the ring fills, longer when it stays empty. */

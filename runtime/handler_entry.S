@@ -43,14 +43,4 @@ lapse_handler_entry:
     .cfi_endproc
     .size lapse_handler_entry, . - lapse_handler_entry
 
-/* What the kernel returns through. These very bytes are what unwinders know a signal frame by. */
-    nop
-    .globl lapse_handler_restorer
-    .hidden lapse_handler_restorer
-    .type lapse_handler_restorer, @function
-lapse_handler_restorer:
-    movq $15, %rax
-    syscall
-    .size lapse_handler_restorer, . - lapse_handler_restorer
-
     .section .note.GNU-stack, "", @progbits

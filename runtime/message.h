@@ -26,6 +26,7 @@ enum lapse_message {
     LAPSE_MESSAGE_SPOOL,   /* the spool cannot be written */
     LAPSE_MESSAGE_OUTPUT,  /* an output cannot be written */
     LAPSE_MESSAGE_CLOCK,   /* another clock than asked for */
+    LAPSE_MESSAGE_RING,    /* words in the ring that no handler wrote */
     LAPSE_MESSAGE_BUDGET,  /* the exit budget was not enough */
     LAPSE_MESSAGE_INFO,    /* only with LAPSE_VERBOSE; may repeat */
 };

@@ -59,7 +59,6 @@ static const struct variable variables[] = {
     { "LAPSE_RUN_ID", RUN_ID, AT(run_id), 0, 0, NULL, "not 32 hexadecimal digits" },
     { "LAPSE_RUN_INDEX", NUMBER, AT(run_index), 0, 0xffffffff, NULL, "not a number" },
     { "LAPSE_RUN_VARIANT", NUMBER, AT(run_variant), 0, 0xffffffff, NULL, "not a number" },
-    { "LAPSE_RING_FILE", STRING, AT(ring_file), 0, 0, NULL, "not a path with %p, %e, %t or %% in it" },
 };
 
 /* Decimal digits only; no sign, no space, no locale. */

@@ -33,7 +33,6 @@ struct lapse_settings {
     uint8_t run_id[16];
     bool has_run_id;
     uint32_t run_index, run_variant;
-    char ring_file[LAPSE_PATH_MAX]; /* pattern of a file to hold the ring, or "" */
 };
 
 /* Defaults, then `options` (NULL: none), then, if `environment` is not NULL, its LAPSE_* variables.

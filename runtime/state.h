@@ -53,7 +53,6 @@ extern struct lapse_runtime lapse_runtime;
 
 /* handler_entry.S and handler_sig.c */
 void lapse_handler_entry(int signal, siginfo_t *info, void *context);
-void lapse_handler_restorer(void);
 
 /* The control side behind the public API and the preload entry. `from_ns`: CPU time of the calling
  * thread from which on it counts; ~0: from now. One line of `error` when it fails. */

@@ -57,7 +57,6 @@ Test(options, defaults)
     cr_assert_not(settings.verbose);
     cr_assert_eq(settings.exit_budget_ms, 2000);
     cr_assert_not(settings.has_run_id);
-    cr_assert_str_empty(settings.ring_file);
 }
 
 Test(options, numbers)
@@ -214,7 +213,6 @@ Test(options, paths_are_checked_at_once)
     bad("LAPSE_OUT=", "not a path with %p, %e, %t or %% in it");
     bad("LAPSE_OUT=/tmp/%x", "not a path with %p, %e, %t or %% in it");
     bad("LAPSE_OUT=/tmp/%", "not a path with %p, %e, %t or %% in it");
-    bad("LAPSE_RING_FILE=%q", "not a path with %p, %e, %t or %% in it");
     memset(longest + 10, 'a', 4200);
     cr_assert_eq(read_one(longest), -EINVAL);
 }
