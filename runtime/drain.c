@@ -124,6 +124,7 @@ void lapse_drain_reset(void)
     lapse_store.arena = arena;
     memcpy(lapse_store.spool.base, base, sizeof base);
     atomic_store_explicit(&lapse_store.spool.fd, -1, memory_order_relaxed);
+    atomic_store_explicit(&lapse_drain.not_before_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.requests, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.finished, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.error, 0, memory_order_relaxed);

@@ -44,6 +44,7 @@ struct lapse_drain {
     _Atomic uint32_t finished;  /* futex: 1 once a finish is done */
     _Atomic int32_t error;      /* first failure of the session */
     _Atomic uint64_t cpu_ns;
+    _Atomic uint64_t not_before_ns; /* no thread is started earlier; 0: any time */
     _Atomic uint32_t private_files; /* its descriptors are not the host's */
     /* Set when the session starts. */
     uint32_t reason, signal;    /* for the end mark; written before a finish request */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 
 #include "drain.h"
 #include "sys.h"
@@ -29,6 +30,14 @@ static LAPSE_SIGSAFE void *make_thread_block(void)
 LAPSE_SIGSAFE int lapse_drain_start(void)
 {
     uint32_t none = LAPSE_DRAIN_NONE;
+    /* relaxed: a time, from which nothing else is inferred */
+    uint64_t not_before = atomic_load_explicit(&lapse_drain.not_before_ns, memory_order_relaxed);
+    if (not_before) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now); /* vDSO */
+        if ((uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec < not_before)
+            return -EAGAIN;
+    }
     /* acq_rel: who wins sees what the session's start wrote */
     if (!atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &none, LAPSE_DRAIN_STARTING,
                                                  memory_order_acq_rel, memory_order_relaxed))

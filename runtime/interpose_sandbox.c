@@ -20,11 +20,16 @@
 #include "real.h"
 #include "session.h"
 
-/* A filter without a program is a probe for what the kernel knows. */
+/* A filter without a program is a probe for what the kernel knows. Who asks will likely look next
+ * whether it has one thread only (Chromium's helpers do, in /proc/self/task, and die otherwise). */
 static void before_filter(bool installs)
 {
-    if (installs && lapse_session_is_mine())
+    if (!lapse_session_is_mine())
+        return;
+    if (installs)
         lapse_session_sandbox();
+    else
+        lapse_session_stay_single();
 }
 
 LAPSE_INTERPOSE int prctl(int option, ...)
@@ -149,7 +154,8 @@ long lapse_syscall_watched(long number, long a0, long a1, long a2, long a3, long
     case SYS_prctl:
         return prctl((int)a0, a1, a2, a3, a4);
     case SYS_seccomp:
-        before_filter(a0 == SECCOMP_SET_MODE_STRICT || (a0 == SECCOMP_SET_MODE_FILTER && a2));
+        if (a0 == SECCOMP_SET_MODE_STRICT || a0 == SECCOMP_SET_MODE_FILTER)
+            before_filter(a0 == SECCOMP_SET_MODE_STRICT || a2);
         break;
     case SYS_exit_group:
         if (lapse_session_is_mine())

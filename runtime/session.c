@@ -31,6 +31,8 @@ struct lapse_runtime lapse_runtime = { .signal = 0 };
  * interrupts one and asks for another is refused instead of waiting for itself. */
 static _Atomic int32_t control_owner;
 static _Atomic uint32_t quiesced;
+/* How long a host that asks for sandboxes is left without a second thread. */
+#define SINGLE_FOR_NS (250 * MS)
 
 enum lapse_state lapse_session_state(void)
 {
@@ -495,6 +497,16 @@ void lapse_session_unquiesce(void)
         return;
     atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &held, LAPSE_DRAIN_NONE,
                                             memory_order_acq_rel, memory_order_relaxed);
+}
+
+void lapse_session_stay_single(void)
+{
+    if (!lapse_session_is_mine())
+        return;
+    lapse_session_quiesce();
+    atomic_store_explicit(&lapse_drain.not_before_ns,
+                          lapse_sys_clock(CLOCK_MONOTONIC) + SINGLE_FOR_NS, memory_order_relaxed);
+    lapse_session_unquiesce();
 }
 
 bool lapse_session_ids_begin(void)

@@ -56,6 +56,10 @@ void lapse_session_exec_failed(void);
 void lapse_session_quiesce(void);
 void lapse_session_unquiesce(void);
 
+/* No drain thread for a quarter of a second; samples wait in the ring. For hosts that are about to lock
+ * themselves up and insist on having one thread. */
+void lapse_session_stay_single(void);
+
 /* Around a change of user or groups: the drain thread, which the C library does not know, takes on
  * the ids of the caller before `end` returns. `end` gets what `begin` returned. */
 bool lapse_session_ids_begin(void);
