@@ -16,6 +16,7 @@
 #define INTERVAL_FIRST (50 * MS)
 #define INTERVAL_MOST (1000 * MS)
 #define SCAN_LEAST (500 * MS)
+#define WARY_FOR (3000 * MS)
 
 /* The drain thread's own. */
 static uint64_t scratch[LAPSE_RECORD_WORDS_MAX];
@@ -124,7 +125,10 @@ void lapse_drain_reset(void)
     lapse_store.arena = arena;
     memcpy(lapse_store.spool.base, base, sizeof base);
     atomic_store_explicit(&lapse_store.spool.fd, -1, memory_order_relaxed);
-    atomic_store_explicit(&lapse_drain.not_before_ns, 0, memory_order_relaxed);
+    /* Children of a host that asked for sandboxes enter theirs early on, and look for threads first. */
+    atomic_store_explicit(&lapse_drain.not_before_ns,
+                          lapse_drain.wary ? lapse_sys_clock(CLOCK_MONOTONIC) + WARY_FOR : 0,
+                          memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.requests, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.finished, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.error, 0, memory_order_relaxed);

@@ -47,6 +47,7 @@ struct lapse_drain {
     _Atomic uint64_t not_before_ns; /* no thread is started earlier; 0: any time */
     _Atomic uint32_t private_files; /* its descriptors are not the host's */
     /* Set when the session starts. */
+    bool wary;                  /* the host asked for sandboxes; inherited over fork */
     uint32_t reason, signal;    /* for the end mark; written before a finish request */
     const struct lapse_drain_ids *ids; /* written before an ids request */
     char *memory;               /* stack, then thread-local block */

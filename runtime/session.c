@@ -503,6 +503,7 @@ void lapse_session_stay_single(void)
 {
     if (!lapse_session_is_mine())
         return;
+    lapse_drain.wary = true;
     lapse_session_quiesce();
     atomic_store_explicit(&lapse_drain.not_before_ns,
                           lapse_sys_clock(CLOCK_MONOTONIC) + SINGLE_FOR_NS, memory_order_relaxed);
