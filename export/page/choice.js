@@ -6,18 +6,18 @@ class Choice {
     constructor(profile) {
         this.profile = profile;
         this.threads = new Uint8Array(profile.threads.length).fill(1);
-        this.labels = null;   /* by label set; null: all */
+        this.labels = null; /* by label set; null: all */
         this.labelKeys = null; /* what the labels were chosen by, for the filter list */
-        this.range = null;    /* [from, until) in ns since the start */
+        this.range = null; /* [from, until) in ns since the start */
         this.mode = "callees";
-        this.focus = -1;      /* function that callers or callees are drawn for */
+        this.focus = -1; /* function that callers or callees are drawn for */
         this.collapse = false;
-        this.upward = false;  /* flame graph instead of icicle */
+        this.upward = false; /* flame graph instead of icicle */
         this.query = "";
-        this.matches = null;  /* by function */
+        this.matches = null; /* by function */
         this.matchedShare = null;
         this.queryError = "";
-        this.selected = -1;   /* function */
+        this.selected = -1; /* function */
         this.view = "flame";
         this.theme = "light";
         this.shapes = [null, null];
@@ -32,7 +32,7 @@ class Choice {
     }
     get shape() {
         const which = this.collapse ? 1 : 0;
-        return this.shapes[which] = this.shapes[which] || new Shape(this.profile, this.collapse);
+        return (this.shapes[which] = this.shapes[which] || new Shape(this.profile, this.collapse));
     }
     get weights() {
         const shape = this.shape;
@@ -42,7 +42,8 @@ class Choice {
     }
     get colours() {
         this.coloured = this.coloured || {};
-        return this.coloured[this.theme] = this.coloured[this.theme] || functionColours(this.profile, this.theme);
+        return (this.coloured[this.theme] =
+            this.coloured[this.theme] || functionColours(this.profile, this.theme));
     }
     get palette() {
         return PALETTES[this.theme];
@@ -76,7 +77,9 @@ class Choice {
         if (query) {
             try {
                 const pattern = searchPattern(query);
-                this.matches = Uint8Array.from(this.profile.functions, (fn) => pattern.test(fn.name) ? 1 : 0);
+                this.matches = Uint8Array.from(this.profile.functions, (fn) =>
+                    pattern.test(fn.name) ? 1 : 0,
+                );
             } catch (error) {
                 this.queryError = error.message.replace(/^Invalid regular expression: /, "");
             }

@@ -12,7 +12,8 @@ class Reader {
         const bytes = this.bytes;
         let byte = bytes[this.at++];
         if (byte < 0x80) return byte;
-        let value = byte & 0x7f, scale = 128;
+        let value = byte & 0x7f,
+            scale = 128;
         do {
             if (this.at >= bytes.length) throw new Error("the data ends too early");
             byte = bytes[this.at++];
@@ -31,7 +32,8 @@ class Reader {
         return this.decoder.decode(this.bytes.subarray(this.at - size, this.at));
     }
     list(item) {
-        const count = this.uint(), items = new Array(count);
+        const count = this.uint(),
+            items = new Array(count);
         for (let i = 0; i < count; i++) items[i] = item(i);
         return items;
     }
@@ -64,26 +66,53 @@ function readProfile(bytes) {
     const r = new Reader(bytes);
     if (r.text() !== "lapse-page-1") throw new Error("this is not data of a lapse page");
     const p = {
-        title: r.text(), writer: r.text(), byCount: r.uint() === 1, period: r.uint(),
-        hasTimes: r.uint() === 1, startRealtime: r.uint(), duration: r.uint(),
-        count: r.uint(), weight: r.uint(), gap: r.uint(),
+        title: r.text(),
+        writer: r.text(),
+        byCount: r.uint() === 1,
+        period: r.uint(),
+        hasTimes: r.uint() === 1,
+        startRealtime: r.uint(),
+        duration: r.uint(),
+        count: r.uint(),
+        weight: r.uint(),
+        gap: r.uint(),
     };
     p.notes = r.list(() => r.text());
     p.counters = new Map(r.list(() => [r.text(), r.uint()]));
     p.modules = r.list(() => ({ path: r.text(), buildId: r.text() }));
     p.functions = r.list(() => ({
-        name: r.text(), file: r.text(), line: r.uint(), module: r.uint() - 1, flags: r.uint(),
+        name: r.text(),
+        file: r.text(),
+        line: r.uint(),
+        module: r.uint() - 1,
+        flags: r.uint(),
     }));
     readNodes(p, r);
     readLeaves(p, r);
     p.processes = r.list(() => ({
-        pid: r.uint(), name: r.text(), program: r.text(), command: r.text(), host: r.text(),
-        start: r.uint(), end: r.uint(), cpu: r.uint(), clock: r.uint(), period: r.uint(),
-        recorded: r.uint(), lost: r.uint(), ended: r.text(),
+        pid: r.uint(),
+        name: r.text(),
+        program: r.text(),
+        command: r.text(),
+        host: r.text(),
+        start: r.uint(),
+        end: r.uint(),
+        cpu: r.uint(),
+        clock: r.uint(),
+        period: r.uint(),
+        recorded: r.uint(),
+        lost: r.uint(),
+        ended: r.text(),
     }));
     p.threads = r.list(() => ({
-        process: r.uint(), tid: r.uint(), name: r.text(), start: r.uint(), end: r.uint(),
-        cpu: r.uint(), unsampled: r.uint() === 1, spans: [],
+        process: r.uint(),
+        tid: r.uint(),
+        name: r.text(),
+        start: r.uint(),
+        end: r.uint(),
+        cpu: r.uint(),
+        unsampled: r.uint() === 1,
+        spans: [],
     }));
     p.labelSets = r.list(() => r.list(() => [r.text(), r.text()]));
     r.list(() => {
@@ -141,8 +170,9 @@ function readLeaves(p, r) {
 /* Run lengths: (how many, value) until the block is full. */
 function readRuns(r, column, count) {
     column.reserve(count);
-    for (const end = column.size + count; column.size < end;) {
-        const stop = Math.min(end, column.size + r.uint()), value = r.uint();
+    for (const end = column.size + count; column.size < end; ) {
+        const stop = Math.min(end, column.size + r.uint()),
+            value = r.uint();
         if (stop === column.size) throw new Error("an empty run of samples");
         column.values.fill(value, column.size, stop);
         column.size = stop;
@@ -152,7 +182,8 @@ function readRuns(r, column, count) {
 function readSamples(p, r) {
     const [thread, leaf, labels, number] = [0, 1, 2, 3].map(() => new Column(Uint32Array, p.count));
     const [time, weight] = [0, 1].map(() => new Column(Float64Array, p.count));
-    const lastTime = new Float64Array(p.threads.length), lastWeight = new Float64Array(p.threads.length);
+    const lastTime = new Float64Array(p.threads.length),
+        lastWeight = new Float64Array(p.threads.length);
     for (let count = r.uint(); count; count = r.uint()) {
         const from = thread.size;
         readRuns(r, thread, count);
@@ -160,8 +191,7 @@ function readSamples(p, r) {
         readRuns(r, number, count);
         for (const column of [time, leaf, weight]) column.reserve(count);
         const threads = thread.values;
-        for (let i = from; i < from + count; i++)
-            time.values[i] = lastTime[threads[i]] += r.sint();
+        for (let i = from; i < from + count; i++) time.values[i] = lastTime[threads[i]] += r.sint();
         for (let i = from; i < from + count; i++) leaf.values[i] = r.uint();
         for (let i = from; i < from + count; i++)
             weight.values[i] = lastWeight[threads[i]] += r.sint();
@@ -173,20 +203,25 @@ function readSamples(p, r) {
 
 /* Samples of one thread lie together, in order of time: a range of time is two binary searches. */
 function sortByThread(p, columns) {
-    const count = p.sampleCount, threads = p.threads.length;
+    const count = p.sampleCount,
+        threads = p.threads.length;
     const start = new Uint32Array(threads + 1);
     for (let i = 0; i < count; i++) start[columns.thread.values[i] + 1]++;
     for (let t = 0; t < threads; t++) start[t + 1] += start[t];
     const next = start.slice();
     const s = {
-        start, time: new Float64Array(count), leaf: new Uint32Array(count),
-        weight: new Float64Array(count), labels: new Uint32Array(count),
+        start,
+        time: new Float64Array(count),
+        leaf: new Uint32Array(count),
+        weight: new Float64Array(count),
+        labels: new Uint32Array(count),
         number: new Uint32Array(count),
     };
     const place = new Uint32Array(count);
     for (let i = 0; i < count; i++) place[i] = next[columns.thread.values[i]]++;
     for (const name of ["time", "leaf", "weight", "labels", "number"]) {
-        const from = columns[name].values, to = s[name];
+        const from = columns[name].values,
+            to = s[name];
         for (let i = 0; i < count; i++) to[place[i]] = from[i];
     }
     /* Running sums: the CPU time of any range is one subtraction. */

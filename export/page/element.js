@@ -22,7 +22,8 @@ function button(label, title, action, properties) {
 function segmented(label, options, action) {
     const group = make("div", { class: "segmented", role: "group", "aria-label": label });
     const buttons = options.map(([value, text, title]) =>
-        group.appendChild(button(text, title, () => action(value), { value })));
+        group.appendChild(button(text, title, () => action(value), { value })),
+    );
     group.press = (value) => {
         for (const b of buttons) b.setAttribute("aria-pressed", String(b.value === value));
     };
@@ -30,7 +31,9 @@ function segmented(label, options, action) {
 }
 
 function toggle(label, title, action) {
-    const b = button(label, title, () => action(b.getAttribute("aria-pressed") !== "true"), { class: "toggle" });
+    const b = button(label, title, () => action(b.getAttribute("aria-pressed") !== "true"), {
+        class: "toggle",
+    });
     b.press = (on) => b.setAttribute("aria-pressed", String(on));
     b.press(false);
     return b;
@@ -40,7 +43,9 @@ function toggle(label, title, action) {
  * most once a frame, after dirty(). */
 class Surface {
     constructor(parent, draw, label) {
-        this.canvas = parent.appendChild(make("canvas", { tabIndex: 0, role: "application", "aria-label": label }));
+        this.canvas = parent.appendChild(
+            make("canvas", { tabIndex: 0, role: "application", "aria-label": label }),
+        );
         this.context = this.canvas.getContext("2d");
         this.fitter = new TextFitter(this.context);
         this.paint = draw;
@@ -57,10 +62,15 @@ class Surface {
         });
     }
     draw() {
-        const width = this.parent.clientWidth, height = this.parent.clientHeight;
+        const width = this.parent.clientWidth,
+            height = this.parent.clientHeight;
         if (!width || !height) return;
-        const ratio = window.devicePixelRatio || 1, canvas = this.canvas;
-        if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+        const ratio = window.devicePixelRatio || 1,
+            canvas = this.canvas;
+        if (
+            canvas.width !== Math.round(width * ratio) ||
+            canvas.height !== Math.round(height * ratio)
+        ) {
             canvas.width = Math.round(width * ratio);
             canvas.height = Math.round(height * ratio);
             canvas.style.width = width + "px";
@@ -77,10 +87,12 @@ class Surface {
     }
 }
 
-const FONT = '"Inter", "Segoe UI", system-ui, -apple-system, "Noto Sans", "DejaVu Sans", sans-serif';
+const FONT =
+    '"Inter", "Segoe UI", system-ui, -apple-system, "Noto Sans", "DejaVu Sans", sans-serif';
 
 /* Round distance between ticks so that about `room` of them fit a span. */
 function tickStep(span, room) {
-    const rough = span / Math.max(1, room), ten = 10 ** Math.floor(Math.log10(rough));
+    const rough = span / Math.max(1, room),
+        ten = 10 ** Math.floor(Math.log10(rough));
     return [1, 2, 5, 10].map((n) => n * ten).find((step) => step >= rough);
 }

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Start: reads the data, builds the views, links them through one Choice. */
 
-const VIEWS = [["flame", "Flame graph"], ["timeline", "Timeline"], ["table", "Functions"], ["summary", "Summary"]];
+const VIEWS = [
+    ["flame", "Flame graph"],
+    ["timeline", "Timeline"],
+    ["table", "Functions"],
+    ["summary", "Summary"],
+];
 
 class Page {
     constructor(profile) {
-        const choice = this.choice = new Choice(profile), app = document.getElementById("app");
+        const choice = (this.choice = new Choice(profile)),
+            app = document.getElementById("app");
         this.tip = new Tip();
         app.replaceChildren();
         this.makeHeader(app);
@@ -13,8 +19,10 @@ class Page {
         this.overview = new Overview(choice, app, this.tip);
         const body = app.appendChild(make("main", { class: "body" }));
         this.views = {
-            flame: new FlameView(choice, body, this.tip), timeline: new Timeline(choice, body, this.tip),
-            table: new FunctionTable(choice, body), summary: new Summary(choice, body),
+            flame: new FlameView(choice, body, this.tip),
+            timeline: new Timeline(choice, body, this.tip),
+            table: new FunctionTable(choice, body),
+            summary: new Summary(choice, body),
         };
         this.details = new Details(choice, body);
         this.keys = new Keys(choice, this);
@@ -31,27 +39,63 @@ class Page {
         this.showView("flame");
     }
     makeHeader(app) {
-        const { choice } = this, { profile } = choice;
+        const { choice } = this,
+            { profile } = choice;
         this.tabs = make("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
         VIEWS.forEach(([view, label], i) => {
-            const tab = button(label, `${label} (${i + 1})`, () => this.showView(view), { role: "tab", value: view, id: "tab-" + view, "aria-controls": "view-" + view });
+            const tab = button(label, `${label} (${i + 1})`, () => this.showView(view), {
+                role: "tab",
+                value: view,
+                id: "tab-" + view,
+                "aria-controls": "view-" + view,
+            });
             tab.disabled = view === "timeline" && !profile.hasTimes;
             if (tab.disabled) tab.title = "This profile holds no times";
             this.tabs.append(tab);
         });
-        this.searchBox = make("input", { type: "search", id: "search", placeholder: "Search: regular expression  /", "aria-label": "Search functions by regular expression",
-            spellcheck: false, autocomplete: "off", oninput: () => this.searchSoon(), onkeydown: (event) => event.key === "Enter" && this.focusView() });
-        app.append(make("header", {},
-            make("h1", { textContent: "lapse" }),
-            make("span", { class: "command", dir: "ltr", title: elideText(shownName(profile.title), 1000), textContent: elideText(shownName(profile.title), 120) }),
-            this.tabs, this.searchBox,
-            button("◐", "Dark or light (t)", () => this.setTheme(choice.theme === "dark" ? "light" : "dark"), { class: "icon", "aria-label": "Dark or light" }),
-            button("?", "Keys (?)", () => this.keys.help(), { class: "icon", "aria-label": "Keys" })));
+        this.searchBox = make("input", {
+            type: "search",
+            id: "search",
+            placeholder: "Search: regular expression  /",
+            "aria-label": "Search functions by regular expression",
+            spellcheck: false,
+            autocomplete: "off",
+            oninput: () => this.searchSoon(),
+            onkeydown: (event) => event.key === "Enter" && this.focusView(),
+        });
+        app.append(
+            make(
+                "header",
+                {},
+                make("h1", { textContent: "lapse" }),
+                make("span", {
+                    class: "command",
+                    dir: "ltr",
+                    title: elideText(shownName(profile.title), 1000),
+                    textContent: elideText(shownName(profile.title), 120),
+                }),
+                this.tabs,
+                this.searchBox,
+                button(
+                    "◐",
+                    "Dark or light (t)",
+                    () => this.setTheme(choice.theme === "dark" ? "light" : "dark"),
+                    { class: "icon", "aria-label": "Dark or light" },
+                ),
+                button("?", "Keys (?)", () => this.keys.help(), {
+                    class: "icon",
+                    "aria-label": "Keys",
+                }),
+            ),
+        );
     }
     /* A pattern over many long names takes a while: wait for the typing to pause. */
     searchSoon() {
         clearTimeout(this.searching);
-        this.searching = setTimeout(() => this.choice.search(this.searchBox.value), this.choice.profile.functions.length > 20000 ? 150 : 0);
+        this.searching = setTimeout(
+            () => this.choice.search(this.searchBox.value),
+            this.choice.profile.functions.length > 20000 ? 150 : 0,
+        );
     }
     showView(view) {
         if (view === "timeline" && !this.choice.profile.hasTimes) return;
@@ -61,7 +105,8 @@ class Page {
     }
     showTabs() {
         const { view } = this.choice;
-        for (const tab of this.tabs.children) tab.setAttribute("aria-selected", String(tab.value === view));
+        for (const tab of this.tabs.children)
+            tab.setAttribute("aria-selected", String(tab.value === view));
         for (const [name, part] of Object.entries(this.views)) part.element.hidden = name !== view;
         this.tip.hide();
     }
@@ -76,7 +121,9 @@ class Page {
     }
     /* Colours of the modules that hold most of the self time. */
     showLegend() {
-        const { choice } = this, { profile, colours } = choice, sums = new Map();
+        const { choice } = this,
+            { profile, colours } = choice,
+            sums = new Map();
         for (const row of choice.weights.functions()) {
             const fn = profile.functions[row.f];
             if (fn.module >= 0) sums.set(fn.module, (sums.get(fn.module) || 0) + row.self);
@@ -85,8 +132,19 @@ class Page {
         for (const [module, weight] of [...sums].sort((a, b) => b[1] - a[1]).slice(0, 9)) {
             const swatch = make("i", { class: "swatch" });
             swatch.style.background = moduleColour(colours.slots[module], colours.palette);
-            this.legend.append(make("span", { title: "Self time in " + elideText(shownName(profile.modules[module].path), 200) }, swatch,
-                elideText(baseName(shownName(profile.modules[module].path)), 32) + "  ", make("small", { textContent: percentText(weight / choice.weights.whole) })));
+            this.legend.append(
+                make(
+                    "span",
+                    {
+                        title:
+                            "Self time in " +
+                            elideText(shownName(profile.modules[module].path), 200),
+                    },
+                    swatch,
+                    elideText(baseName(shownName(profile.modules[module].path)), 32) + "  ",
+                    make("small", { textContent: percentText(weight / choice.weights.whole) }),
+                ),
+            );
         }
         this.legend.append(make("span", { class: "hint", textContent: "? keys" }));
     }
@@ -109,11 +167,20 @@ async function start() {
         holder.remove();
         nameFunctions(profile);
         window.lapsePage = new Page(profile);
-        requestAnimationFrame(() => document.documentElement.dataset.ready = "yes");
+        requestAnimationFrame(() => (document.documentElement.dataset.ready = "yes"));
     } catch (error) {
         const app = document.getElementById("app");
-        app.replaceChildren(make("p", { class: "failed", textContent: "This page cannot be shown: " + error.message +
-            (typeof DecompressionStream === "undefined" ? ". It needs a browser of 2023 or later." : "") }));
+        app.replaceChildren(
+            make("p", {
+                class: "failed",
+                textContent:
+                    "This page cannot be shown: " +
+                    error.message +
+                    (typeof DecompressionStream === "undefined"
+                        ? ". It needs a browser of 2023 or later."
+                        : ""),
+            }),
+        );
         document.documentElement.dataset.ready = "failed";
     }
 }

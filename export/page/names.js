@@ -2,7 +2,8 @@
 /* Names as they are shown: controls and text-direction marks made visible, cut in the middle where
  * there is no room. Widths are sums over a table of glyphs, since measuring each name is too slow. */
 
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const UNSEEN =
+    /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 function shownName(name) {
     return name.replace(UNSEEN, (c) => "\\u{" + c.codePointAt(0).toString(16) + "}");
@@ -13,7 +14,8 @@ function shownName(name) {
 function elideText(text, room) {
     if (text.length <= room) return text;
     if (room < 2) return room < 1 ? "" : "…";
-    let head = Math.ceil((room - 1) * 0.6), tail = text.length - (room - 1 - head);
+    let head = Math.ceil((room - 1) * 0.6),
+        tail = text.length - (room - 1 - head);
     if (isLow(text.charCodeAt(head))) head--;
     if (isLow(text.charCodeAt(tail))) tail++;
     return text.slice(0, head) + "…" + text.slice(tail);
@@ -27,7 +29,7 @@ function isLow(unit) {
 function briefName(name) {
     if (!/[(<]/.test(name) || name.startsWith("<") || name.startsWith("[")) return name;
     let out = "";
-    for (let i = 0; i < name.length;) {
+    for (let i = 0; i < name.length; ) {
         const operator = /^operator(?:\(\)|[<>=!+*/%^&|~,-]+|\[\])/.exec(name.slice(i, i + 14));
         if (operator && !/\w$/.test(out)) {
             out += operator[0];
@@ -41,15 +43,17 @@ function briefName(name) {
         } else out += name[i++];
     }
     out = out.replace(/( const| volatile|&|\s)+$/, "");
-    const word = out.indexOf("operator"), space = out.lastIndexOf(" ", word < 0 ? Infinity : word);
+    const word = out.indexOf("operator"),
+        space = out.lastIndexOf(" ", word < 0 ? Infinity : word);
     return out.slice(space + 1) || name;
 }
 
 /* Behind the bracket that closes the one at `from`; the end when none does. */
 function closing(name, from) {
     for (let i = from, depth = 0; i < name.length; i++) {
-        if (name[i] === "(" || name[i] === "<" && !name.startsWith("operator", i - 8)) depth++;
-        else if ((name[i] === ")" || name[i] === ">" && name[i - 1] !== "-") && --depth === 0) return i + 1;
+        if (name[i] === "(" || (name[i] === "<" && !name.startsWith("operator", i - 8))) depth++;
+        else if ((name[i] === ")" || (name[i] === ">" && name[i - 1] !== "-")) && --depth === 0)
+            return i + 1;
     }
     return name.length;
 }
@@ -74,7 +78,9 @@ class TextFitter {
         const key = text[i];
         let width = this.wide.get(key);
         if (width === undefined) {
-            width = isLow(unit) ? 0 : this.context.measureText(String.fromCodePoint(text.codePointAt(i))).width;
+            width = isLow(unit)
+                ? 0
+                : this.context.measureText(String.fromCodePoint(text.codePointAt(i))).width;
             if (this.wide.size < 5000) this.wide.set(key, width);
         }
         return width;
@@ -86,7 +92,7 @@ class TextFitter {
         let brief = this.brief.get(name);
         if (brief === undefined) {
             if (this.brief.size > 20000) this.brief.clear();
-            this.brief.set(name, brief = briefName(name));
+            this.brief.set(name, (brief = briefName(name)));
         }
         return this.fit(brief, room);
     }
@@ -99,12 +105,21 @@ class TextFitter {
     fit(text, room) {
         if (this.fits(text, room)) return text;
         room -= this.wide.get("…");
-        let head = 0, headWidth = 0, tail = text.length, tailWidth = 0;
+        let head = 0,
+            headWidth = 0,
+            tail = text.length,
+            tailWidth = 0;
         for (;;) {
             const fromHead = headWidth <= tailWidth * 1.5;
             const next = this.glyph(text, fromHead ? head : tail - 1);
             if (headWidth + tailWidth + next > room) break;
-            if (fromHead) { headWidth += next; head++; } else { tailWidth += next; tail--; }
+            if (fromHead) {
+                headWidth += next;
+                head++;
+            } else {
+                tailWidth += next;
+                tail--;
+            }
         }
         if (head < 3) return "";
         if (isLow(text.charCodeAt(head))) head--;

@@ -6,11 +6,16 @@ class Overview {
     constructor(choice, parent, tip) {
         this.choice = choice;
         this.tip = tip;
-        this.element = parent.appendChild(make("section", { class: "overview", "aria-label": "Time range" }));
+        this.element = parent.appendChild(
+            make("section", { class: "overview", "aria-label": "Time range" }),
+        );
         this.pane = this.element.appendChild(make("div", { class: "pane" }));
         this.element.hidden = !choice.profile.hasTimes;
-        this.surface = new Surface(this.pane, (c, w, h) => this.draw(c, w, h),
-            "CPU use over time. Drag to choose a range; arrow keys move it, plus and minus resize it, Delete clears it.");
+        this.surface = new Surface(
+            this.pane,
+            (c, w, h) => this.draw(c, w, h),
+            "CPU use over time. Drag to choose a range; arrow keys move it, plus and minus resize it, Delete clears it.",
+        );
         this.brush = new Brush(choice, this.surface, () => [0, choice.profile.duration || 1], 0);
         this.surface.canvas.addEventListener("pointermove", (event) => this.hover(event));
         this.surface.canvas.addEventListener("pointerleave", () => this.tip.hide());
@@ -22,8 +27,10 @@ class Overview {
     }
     /* CPUs in use, a value for each pixel column. */
     measure(width) {
-        const { profile, threads } = this.choice, step = profile.duration / width || 1;
-        const smooth = Math.max(step, 6 * (profile.period || 1)), use = new Float64Array(width);
+        const { profile, threads } = this.choice,
+            step = profile.duration / width || 1;
+        const smooth = Math.max(step, 6 * (profile.period || 1)),
+            use = new Float64Array(width);
         for (let t = 0; t < profile.threads.length; t++)
             if (threads[t]) addUse(profile, t, 0, step, smooth, use);
         this.use = use;
@@ -34,13 +41,15 @@ class Overview {
         const key = columns + ":" + Array.from(this.choice.threads).join("");
         if (!this.use || this.key0 !== key) this.measure(columns);
         this.key0 = key;
-        const { palette, profile } = this.choice, base = height - 15;
+        const { palette, profile } = this.choice,
+            base = height - 15;
         context.fillStyle = palette.panel;
         context.fillRect(0, 0, width, height);
         context.fillStyle = palette.cpu;
         context.beginPath();
         context.moveTo(0, base);
-        for (let x = 0; x < columns; x++) context.lineTo(x + 0.5, base - this.use[x] / this.most * (base - 5));
+        for (let x = 0; x < columns; x++)
+            context.lineTo(x + 0.5, base - (this.use[x] / this.most) * (base - 5));
         context.lineTo(width, base);
         context.fill();
         drawTicks(context, palette, 0, profile.duration || 1, width, base, height);
@@ -57,16 +66,27 @@ class Overview {
         this.brush.draw(context, height);
     }
     hover(event) {
-        const { profile } = this.choice, x = this.surface.at(event).x, width = this.pane.clientWidth;
+        const { profile } = this.choice,
+            x = this.surface.at(event).x,
+            width = this.pane.clientWidth;
         if (!this.use) return;
-        const time = x / width * profile.duration, use = this.use[Math.min(this.use.length - 1, Math.max(0, Math.floor(x)))];
-        this.tip.show(event.clientX, event.clientY + 20, momentText(time, profile.duration / width), [["CPU use", use.toFixed(2)]],
-            "drag to choose a range");
+        const time = (x / width) * profile.duration,
+            use = this.use[Math.min(this.use.length - 1, Math.max(0, Math.floor(x)))];
+        this.tip.show(
+            event.clientX,
+            event.clientY + 20,
+            momentText(time, profile.duration / width),
+            [["CPU use", use.toFixed(2)]],
+            "drag to choose a range",
+        );
     }
     key(event) {
-        const { choice } = this, whole = choice.profile.duration;
+        const { choice } = this,
+            whole = choice.profile.duration;
         if (event.altKey || event.ctrlKey || event.metaKey) return;
-        const range = choice.range || [whole * 0.4, whole * 0.6], size = range[1] - range[0], step = Math.max(size * 0.1, whole / 500);
+        const range = choice.range || [whole * 0.4, whole * 0.6],
+            size = range[1] - range[0],
+            step = Math.max(size * 0.1, whole / 500);
         let next = null;
         if (event.key === "ArrowLeft") next = [range[0] - step, range[1] - step];
         else if (event.key === "ArrowRight") next = [range[0] + step, range[1] + step];
@@ -75,28 +95,34 @@ class Overview {
         else if (event.key === "Delete" || event.key === "Backspace" || event.key === "Escape") {
             event.stopPropagation();
             choice.filter({ range: null });
-        }
-        else return;
+        } else return;
         event.preventDefault();
         if (!next) return;
         const shift = Math.max(0, -next[0]) - Math.max(0, next[1] - whole);
         choice.filter({ range: [Math.max(0, next[0] + shift), Math.min(whole, next[1] + shift)] });
-        this.tip.say(`Time ${timeText(choice.range[0])} to ${timeText(choice.range[1])}, ${weightText(choice.profile, choice.weights.whole)}`);
+        this.tip.say(
+            `Time ${timeText(choice.range[0])} to ${timeText(choice.range[1])}, ${weightText(choice.profile, choice.weights.whole)}`,
+        );
     }
 }
 
 /* Adds the CPU share of a thread to each column of `step` ns from `from` on, averaged over `smooth`
  * ns: a sample stands for the time before it, so narrower columns would show the clock, not the use. */
 function addUse(profile, thread, from, step, smooth, use) {
-    const s = profile.samples, first = s.start[thread], last = s.start[thread + 1];
+    const s = profile.samples,
+        first = s.start[thread],
+        last = s.start[thread + 1];
     if (first === last) return;
     const half = smooth / 2;
-    let low = lowerBound(s.time, from + step / 2 - half, first, last), high = low;
+    let low = lowerBound(s.time, from + step / 2 - half, first, last),
+        high = low;
     for (let x = 0; x < use.length; x++) {
         const middle = from + (x + 0.5) * step;
-        while (low < last && s.time[low] < middle - half) low = far(s.time, low, last, middle - half);
+        while (low < last && s.time[low] < middle - half)
+            low = far(s.time, low, last, middle - half);
         if (high < low) high = low;
-        while (high < last && s.time[high] < middle + half) high = far(s.time, high, last, middle + half);
+        while (high < last && s.time[high] < middle + half)
+            high = far(s.time, high, last, middle + half);
         use[x] += (s.before[high] - s.before[low]) / smooth;
     }
 }
@@ -117,7 +143,7 @@ function drawTicks(context, palette, low, high, width, top, bottom) {
     context.font = "10px " + FONT;
     context.textBaseline = "middle";
     for (let time = Math.ceil(low / step) * step; time <= high; time += step) {
-        const x = (time - low) / (high - low) * width;
+        const x = ((time - low) / (high - low)) * width;
         context.fillStyle = palette.line;
         context.fillRect(Math.round(x), top, 1, bottom - top);
         context.fillStyle = palette.muted;
@@ -136,17 +162,20 @@ class Brush {
         canvas.addEventListener("pointercancel", () => this.end());
     }
     time(x) {
-        const [low, high] = this.window(), width = this.surface.parent.clientWidth - this.left;
-        return low + (x - this.left) / width * (high - low);
+        const [low, high] = this.window(),
+            width = this.surface.parent.clientWidth - this.left;
+        return low + ((x - this.left) / width) * (high - low);
     }
     x(time) {
-        const [low, high] = this.window(), width = this.surface.parent.clientWidth - this.left;
-        return this.left + (time - low) / (high - low) * width;
+        const [low, high] = this.window(),
+            width = this.surface.parent.clientWidth - this.left;
+        return this.left + ((time - low) / (high - low)) * width;
     }
     part(x) {
         const { range } = this.choice;
         if (!range) return "new";
-        const from = this.x(range[0]), to = this.x(range[1]);
+        const from = this.x(range[0]),
+            to = this.x(range[1]);
         if (Math.abs(x - from) < 5) return "from";
         if (Math.abs(x - to) < 5) return "to";
         return this.movable !== false && x > from && x < to ? "move" : "new";
@@ -155,13 +184,22 @@ class Brush {
         const { x } = this.surface.at(event);
         if (event.button || event.altKey || x < this.left) return;
         this.surface.canvas.setPointerCapture(event.pointerId);
-        this.held = { part: this.part(x), x, time: this.time(x), range: this.choice.range, moved: false };
+        this.held = {
+            part: this.part(x),
+            x,
+            time: this.time(x),
+            range: this.choice.range,
+            moved: false,
+        };
     }
     move(event) {
-        const { x } = this.surface.at(event), { held } = this;
+        const { x } = this.surface.at(event),
+            { held } = this;
         if (!held) {
             const part = x < this.left ? "" : this.part(x);
-            this.surface.canvas.style.cursor = { from: "ew-resize", to: "ew-resize", move: "grab", new: "crosshair" }[part] || "default";
+            this.surface.canvas.style.cursor =
+                { from: "ew-resize", to: "ew-resize", move: "grab", new: "crosshair" }[part] ||
+                "default";
             return;
         }
         if (!held.moved && Math.abs(x - held.x) < 3) return;
@@ -174,7 +212,8 @@ class Brush {
         });
     }
     apply(held) {
-        const whole = this.choice.profile.duration, clamp = (time) => Math.max(0, Math.min(whole, time));
+        const whole = this.choice.profile.duration,
+            clamp = (time) => Math.max(0, Math.min(whole, time));
         let range;
         if (held.part === "new") range = [held.time, held.to];
         else if (held.part === "from") range = [held.to, held.range[1]];
@@ -196,13 +235,15 @@ class Brush {
             this.queued = 0;
             this.apply(held);
             this.justDragged = true;
-            setTimeout(() => this.justDragged = false, 0);
-        } else if (held.part === "new" && held.range && this.clears !== false) this.choice.filter({ range: null });
+            setTimeout(() => (this.justDragged = false), 0);
+        } else if (held.part === "new" && held.range && this.clears !== false)
+            this.choice.filter({ range: null });
     }
     draw(context, height) {
         const { range, palette } = this.choice;
         if (!range) return;
-        const from = Math.max(this.left, this.x(range[0])), to = Math.max(this.left, this.x(range[1]));
+        const from = Math.max(this.left, this.x(range[0])),
+            to = Math.max(this.left, this.x(range[1]));
         context.fillStyle = palette.ground;
         context.globalAlpha = 0.55;
         context.fillRect(this.left, 0, from - this.left, height);

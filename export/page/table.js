@@ -6,7 +6,12 @@ const TABLE_ROW = 28;
 
 const COLUMNS = [
     { key: "self", label: "Self", title: "Time in the function itself", numeric: true },
-    { key: "total", label: "Total", title: "Time in the function and what it calls; each sample counts once", numeric: true },
+    {
+        key: "total",
+        label: "Total",
+        title: "Time in the function and what it calls; each sample counts once",
+        numeric: true,
+    },
     { key: "selfCount", label: "Samples", title: "Samples in the function itself", numeric: true },
     { key: "name", label: "Function", title: "Name of the function" },
     { key: "module", label: "Module", title: "File that holds the code" },
@@ -18,10 +23,26 @@ class FunctionTable {
         this.order = "self";
         this.falling = true;
         this.onlyMatches = true;
-        this.element = parent.appendChild(make("section", { class: "view table", id: "view-table", role: "tabpanel", "aria-label": "Functions" }));
-        this.grid = this.element.appendChild(make("div", { class: "grid", role: "grid", "aria-label": "Functions by time", tabIndex: 0 }));
+        this.element = parent.appendChild(
+            make("section", {
+                class: "view table",
+                id: "view-table",
+                role: "tabpanel",
+                "aria-label": "Functions",
+            }),
+        );
+        this.grid = this.element.appendChild(
+            make("div", {
+                class: "grid",
+                role: "grid",
+                "aria-label": "Functions by time",
+                tabIndex: 0,
+            }),
+        );
         this.makeHead();
-        this.scroller = this.grid.appendChild(make("div", { class: "scroller rows", role: "rowgroup" }));
+        this.scroller = this.grid.appendChild(
+            make("div", { class: "scroller rows", role: "rowgroup" }),
+        );
         this.spacer = this.scroller.appendChild(make("div", { class: "spacer" }));
         this.pool = [];
         this.current = 0;
@@ -34,8 +55,14 @@ class FunctionTable {
     makeHead() {
         const head = this.grid.appendChild(make("div", { class: "head", role: "row" }));
         this.heads = COLUMNS.map((column) => {
-            const cell = head.appendChild(make("div", { role: "columnheader", class: column.numeric ? "figure" : "words" }));
-            cell.append(button(column.label, column.title + ". Click to sort.", () => this.sortBy(column.key)));
+            const cell = head.appendChild(
+                make("div", { role: "columnheader", class: column.numeric ? "figure" : "words" }),
+            );
+            cell.append(
+                button(column.label, column.title + ". Click to sort.", () =>
+                    this.sortBy(column.key),
+                ),
+            );
             return cell;
         });
     }
@@ -45,23 +72,55 @@ class FunctionTable {
         this.sort();
     }
     changed(what) {
-        if (what === "view" && this.choice.view === "table") this.grid.focus({ preventScroll: true });
+        if (what === "view" && this.choice.view === "table")
+            this.grid.focus({ preventScroll: true });
         if (what === "filter" || what === "draw" || what === "search") this.sort();
         else this.show();
     }
     text(row, key) {
-        return key === "name" ? this.choice.profile.functions[row.f].name : moduleText(this.choice.profile, row.f);
+        return key === "name"
+            ? this.choice.profile.functions[row.f].name
+            : moduleText(this.choice.profile, row.f);
     }
     sort() {
-        const { choice, order } = this, sign = this.falling ? -1 : 1, words = order === "name" || order === "module";
-        this.rows = choice.weights.functions().filter((row) => !choice.matches || choice.matches[row.f]);
-        if (words) this.rows = this.rows.map((row) => [this.text(row, order), row]).sort((a, b) => a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0).map((pair) => pair[1]);
-        else this.rows.sort((a, b) => sign * (a[order] - b[order]) || b.self - a.self || b.total - a.total);
-        COLUMNS.forEach((column, i) => this.heads[i].setAttribute("aria-sort", column.key !== order ? "none" : this.falling ? "descending" : "ascending"));
+        const { choice, order } = this,
+            sign = this.falling ? -1 : 1,
+            words = order === "name" || order === "module";
+        this.rows = choice.weights
+            .functions()
+            .filter((row) => !choice.matches || choice.matches[row.f]);
+        if (words)
+            this.rows = this.rows
+                .map((row) => [this.text(row, order), row])
+                .sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0))
+                .map((pair) => pair[1]);
+        else
+            this.rows.sort(
+                (a, b) => sign * (a[order] - b[order]) || b.self - a.self || b.total - a.total,
+            );
+        COLUMNS.forEach((column, i) =>
+            this.heads[i].setAttribute(
+                "aria-sort",
+                column.key !== order ? "none" : this.falling ? "descending" : "ascending",
+            ),
+        );
         this.grid.setAttribute("aria-rowcount", this.rows.length + 1);
         const { weights } = choice;
-        this.most = this.rows.reduce((most, row) => Math.max(most, this.range(row.self, row.selfSquares).high, row.total ? row.total / weights.whole : 0), 0.001);
-        this.mostSelf = this.rows.slice(0, 400).reduce((most, row) => Math.max(most, this.range(row.self, row.selfSquares).high), 0.001);
+        this.most = this.rows.reduce(
+            (most, row) =>
+                Math.max(
+                    most,
+                    this.range(row.self, row.selfSquares).high,
+                    row.total ? row.total / weights.whole : 0,
+                ),
+            0.001,
+        );
+        this.mostSelf = this.rows
+            .slice(0, 400)
+            .reduce(
+                (most, row) => Math.max(most, this.range(row.self, row.selfSquares).high),
+                0.001,
+            );
         this.current = Math.min(this.current, Math.max(0, this.rows.length - 1));
         this.show();
     }
@@ -73,7 +132,10 @@ class FunctionTable {
         if (this.choice.view !== "table") return;
         this.spacer.style.height = this.rows.length * TABLE_ROW + "px";
         const first = Math.max(0, Math.floor(this.scroller.scrollTop / TABLE_ROW) - 2);
-        const last = Math.min(this.rows.length, first + Math.ceil(this.scroller.clientHeight / TABLE_ROW) + 4);
+        const last = Math.min(
+            this.rows.length,
+            first + Math.ceil(this.scroller.clientHeight / TABLE_ROW) + 4,
+        );
         for (let i = first; i < last; i++) {
             if (!this.pool[i - first]) this.pool.push(this.makeRow());
             this.fill(this.pool[i - first], i);
@@ -82,9 +144,15 @@ class FunctionTable {
     }
     makeRow() {
         const row = this.scroller.appendChild(make("div", { class: "row", role: "row" }));
-        row.cells = COLUMNS.map((column) => row.appendChild(make("div", { role: "gridcell", class: column.numeric ? "figure" : "words" })));
+        row.cells = COLUMNS.map((column) =>
+            row.appendChild(
+                make("div", { role: "gridcell", class: column.numeric ? "figure" : "words" }),
+            ),
+        );
         for (const i of [0, 1]) {
-            const cell = row.cells[i], whisker = make("i", { class: "whisker" }), bar = make("i", { class: "measure" });
+            const cell = row.cells[i],
+                whisker = make("i", { class: "whisker" }),
+                bar = make("i", { class: "measure" });
             cell.number = make("b");
             cell.share = make("span", { class: "share" });
             cell.bar = make("i", { class: "fill" });
@@ -103,7 +171,9 @@ class FunctionTable {
         return row;
     }
     fill(row, index) {
-        const { choice } = this, data = this.rows[index], f = data.f;
+        const { choice } = this,
+            data = this.rows[index],
+            f = data.f;
         row.hidden = false;
         row.index = index;
         row.style.transform = `translateY(${index * TABLE_ROW}px)`;
@@ -119,25 +189,39 @@ class FunctionTable {
         row.cells[4].textContent = elideText(moduleText(choice.profile, f), 40);
     }
     measure(cell, part, squares, most) {
-        const w = this.choice.weights, share = w.whole ? part / w.whole : 0, range = this.range(part, squares);
+        const w = this.choice.weights,
+            share = w.whole ? part / w.whole : 0,
+            range = this.range(part, squares);
         cell.number.textContent = percentText(share);
         cell.share.textContent = weightText(this.choice.profile, part);
-        cell.bar.style.width = share / most * 100 + "%";
-        cell.whisker.style.left = range.low / most * 100 + "%";
-        cell.whisker.style.width = Math.min(1 - range.low / most, (range.high - range.low) / most) * 100 + "%";
+        cell.bar.style.width = (share / most) * 100 + "%";
+        cell.whisker.style.left = (range.low / most) * 100 + "%";
+        cell.whisker.style.width =
+            Math.min(1 - range.low / most, (range.high - range.low) / most) * 100 + "%";
         cell.title = `95 % interval: ${percentText(range.low)} to ${percentText(range.high)}`;
     }
     key(event) {
-        if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === "BUTTON") return;
+        if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === "BUTTON")
+            return;
         const page = Math.max(1, Math.floor(this.scroller.clientHeight / TABLE_ROW) - 1);
-        const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -1e9, End: 1e9 }[event.key];
+        const by = {
+            ArrowDown: 1,
+            ArrowUp: -1,
+            PageDown: page,
+            PageUp: -page,
+            Home: -1e9,
+            End: 1e9,
+        }[event.key];
         if (by) this.current = Math.max(0, Math.min(this.rows.length - 1, this.current + by));
-        else if (event.key === "Enter" && this.rows[this.current]) this.choice.select(this.rows[this.current].f);
+        else if (event.key === "Enter" && this.rows[this.current])
+            this.choice.select(this.rows[this.current].f);
         else return;
         event.preventDefault();
-        const top = this.current * TABLE_ROW, height = this.scroller.clientHeight;
+        const top = this.current * TABLE_ROW,
+            height = this.scroller.clientHeight;
         if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
-        else if (top + TABLE_ROW > this.scroller.scrollTop + height) this.scroller.scrollTop = top + TABLE_ROW - height;
+        else if (top + TABLE_ROW > this.scroller.scrollTop + height)
+            this.scroller.scrollTop = top + TABLE_ROW - height;
         this.show();
     }
 }

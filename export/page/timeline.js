@@ -3,21 +3,35 @@
  * Bitmaps of lanes come from lanes.js, a few milliseconds' worth of them a frame; what is not ready
  * is shown stretched from the bitmap before, so panning and zooming never wait. */
 
-const LABEL_WIDTH = 168, RULER = 24, SPAN_ROW = 15, CPU_ROW = 16, LANE_GAP = 8;
+const LABEL_WIDTH = 168,
+    RULER = 24,
+    SPAN_ROW = 15,
+    CPU_ROW = 16,
+    LANE_GAP = 8;
 
 class Timeline {
     constructor(choice, parent, tip) {
         this.choice = choice;
         this.tip = tip;
-        this.element = parent.appendChild(make("section", { class: "view timeline", id: "view-timeline", role: "tabpanel", "aria-label": "Timeline" }));
+        this.element = parent.appendChild(
+            make("section", {
+                class: "view timeline",
+                id: "view-timeline",
+                role: "tabpanel",
+                "aria-label": "Timeline",
+            }),
+        );
         this.makeBar();
         this.scroller = this.element.appendChild(make("div", { class: "scroller" }));
         this.pane = this.scroller.appendChild(make("div", { class: "pane" }));
         this.spacer = this.scroller.appendChild(make("div", { class: "spacer" }));
-        this.surface = new Surface(this.pane, (c, w, h) => this.draw(c, w, h),
-            "Timeline of calls. A and D pan, W and S zoom, up and down choose a thread, Enter opens it.");
+        this.surface = new Surface(
+            this.pane,
+            (c, w, h) => this.draw(c, w, h),
+            "Timeline of calls. A and D pan, W and S zoom, up and down choose a thread, Enter opens it.",
+        );
         this.scroller.addEventListener("scroll", () => this.surface.dirty());
-        this.window = this.sampledTime();
+        this.window = sampledTime(choice.profile);
         this.brush = new Brush(choice, this.surface, () => this.window, LABEL_WIDTH);
         this.brush.movable = false;
         this.brush.clears = false;
@@ -32,25 +46,31 @@ class Timeline {
     makeBar() {
         const zoom = (by) => () => this.zoomAt((this.window[0] + this.window[1]) / 2, by);
         this.note = make("span", { class: "trail" });
-        this.element.append(make("div", { class: "bar" },
-            make("div", { class: "joined" }, button("−", "Zoom out (s)", zoom(1.6), { "aria-label": "Zoom out" }),
-                button("+", "Zoom in (w)", zoom(1 / 1.6), { "aria-label": "Zoom in" })),
-            button("Whole run", "Show all of the time (Esc)", () => this.setWindow(0, this.choice.profile.duration)),
-            this.toRange = button("Zoom to range", "Fill the view with the chosen range (z)", () => this.zoomToRange()),
-            button("Open all", "Show every lane in full height with names", () => this.openAll(true)),
-            button("Close all", "Show every lane small", () => this.openAll(false)), this.note));
-    }
-    /* Where the samples are: what is shown at first. */
-    sampledTime() {
-        const { profile } = this.choice, { time, start } = profile.samples;
-        let low = Infinity, high = 0;
-        for (let t = 0; t < profile.threads.length; t++) {
-            if (start[t] === start[t + 1]) continue;
-            low = Math.min(low, time[start[t]]);
-            high = Math.max(high, time[start[t + 1] - 1]);
-        }
-        const room = (high - low) * 0.01 + (profile.period || 1);
-        return low > high ? [0, profile.duration || 1] : [Math.max(0, low - room), high + room];
+        this.element.append(
+            make(
+                "div",
+                { class: "bar" },
+                make(
+                    "div",
+                    { class: "joined" },
+                    button("−", "Zoom out (s)", zoom(1.6), { "aria-label": "Zoom out" }),
+                    button("+", "Zoom in (w)", zoom(1 / 1.6), { "aria-label": "Zoom in" }),
+                ),
+                button("Whole run", "Show all of the time (Esc)", () =>
+                    this.setWindow(0, this.choice.profile.duration),
+                ),
+                (this.toRange = button(
+                    "Zoom to range",
+                    "Fill the view with the chosen range (z)",
+                    () => this.zoomToRange(),
+                )),
+                button("Open all", "Show every lane in full height with names", () =>
+                    this.openAll(true),
+                ),
+                button("Close all", "Show every lane small", () => this.openAll(false)),
+                this.note,
+            ),
+        );
     }
     prepare() {
         if (this.painter) return;
@@ -60,27 +80,25 @@ class Timeline {
     }
     changed(what) {
         if (what !== "view") this.version++;
-        if (what === "view" && this.choice.view === "timeline") this.surface.canvas.focus({ preventScroll: true });
+        if (what === "view" && this.choice.view === "timeline")
+            this.surface.canvas.focus({ preventScroll: true });
         if (this.choice.view === "timeline") this.surface.dirty();
     }
-    /* Threads, those of one process together, whoever used more CPU time first. */
     order() {
-        const { profile, threads } = this.choice, s = profile.samples;
-        if (!this.busiest) {
-            const weight = profile.threads.map((_, t) => s.before[s.start[t + 1]] - s.before[s.start[t]]);
-            const whole = new Float64Array(profile.processes.length);
-            profile.threads.forEach((thread, t) => whole[thread.process] += weight[t]);
-            const process = (t) => profile.threads[t].process;
-            this.busiest = profile.threads.map((_, t) => t).sort((a, b) => whole[process(b)] - whole[process(a)] ||
-                process(a) - process(b) || weight[b] - weight[a] || a - b);
-        }
+        const { profile, threads } = this.choice;
+        this.busiest = this.busiest || busiestThreads(profile);
         return this.busiest.filter((t) => threads[t]);
     }
     layOut() {
         let top = RULER + 4;
         this.lanes = this.order().map((thread) => {
-            const open = this.opened.has(thread), row = open ? 17 : Math.max(2, Math.min(5, Math.floor(90 / (this.painter.depths[thread] || 1))));
-            const rows = open ? this.painter.depths[thread] : Math.min(this.painter.depths[thread], Math.floor(90 / row));
+            const open = this.opened.has(thread),
+                row = open
+                    ? 17
+                    : Math.max(2, Math.min(5, Math.floor(90 / (this.painter.depths[thread] || 1))));
+            const rows = open
+                ? this.painter.depths[thread]
+                : Math.min(this.painter.depths[thread], Math.floor(90 / row));
             const spans = this.choice.profile.threads[thread].spanRows * SPAN_ROW;
             const lane = { thread, open, row, rows, top, spans, calls: top + spans + CPU_ROW };
             lane.height = spans + CPU_ROW + Math.max(rows * row, 14);
@@ -94,12 +112,15 @@ class Timeline {
         this.prepare();
         this.layOut();
         this.spacer.style.height = Math.max(0, this.content - height) + "px";
-        const { palette } = this.choice, scrolled = this.scroller.scrollTop, began = performance.now();
+        const { palette } = this.choice,
+            scrolled = this.scroller.scrollTop,
+            began = performance.now();
         context.fillStyle = palette.ground;
         context.fillRect(0, 0, width, height);
         this.width = Math.max(1, width - LABEL_WIDTH);
         this.exact = true;
-        let late = false, ahead = false;
+        let late = false,
+            ahead = false;
         for (const [index, lane] of this.lanes.entries()) {
             const y = lane.top - scrolled;
             if (y + lane.height < RULER || y > height) continue;
@@ -114,50 +135,82 @@ class Timeline {
         }
         this.drawRuler(context, width, height);
         this.toRange.disabled = !this.choice.range;
-        this.note.textContent = this.exact ? "every sample is drawn; pale: off the CPU or cut, calls inferred" :
-            "drawn: one sample a pixel, zoom in for all; pale: off the CPU or cut, calls inferred";
+        this.note.textContent = this.exact
+            ? "every sample is drawn; pale: off the CPU or cut, calls inferred"
+            : "drawn: one sample a pixel, zoom in for all; pale: off the CPU or cut, calls inferred";
         if (late) this.surface.dirty();
         this.forget();
     }
     forget() {
         for (const thread of this.bitmaps.keys()) {
             if (this.bitmaps.size <= 48) break;
-            const lane = this.lanes.find((l) => l.thread === thread), y = lane ? lane.top - this.scroller.scrollTop : -1e9;
+            const lane = this.lanes.find((l) => l.thread === thread),
+                y = lane ? lane.top - this.scroller.scrollTop : -1e9;
             if (y < -2000 || y > 4000) this.bitmaps.delete(thread);
         }
     }
     stale(lane) {
-        const bitmap = this.bitmaps.get(lane.thread), [low, high] = this.window;
-        return !bitmap || bitmap.version !== this.version || bitmap.span !== high - low || bitmap.width !== this.width ||
-            bitmap.from > Math.max(0, low) || bitmap.until < Math.min(high, this.choice.profile.duration);
+        const bitmap = this.bitmaps.get(lane.thread),
+            [low, high] = this.window;
+        return (
+            !bitmap ||
+            bitmap.version !== this.version ||
+            bitmap.span !== high - low ||
+            bitmap.width !== this.width ||
+            bitmap.from > Math.max(0, low) ||
+            bitmap.until < Math.min(high, this.choice.profile.duration)
+        );
     }
     /* The window comes close to where the bitmap ends: one lane a frame is drawn before it is due. */
     nearEdge(lane) {
-        const bitmap = this.bitmaps.get(lane.thread), [low, high] = this.window, room = (high - low) * 0.2;
-        return bitmap.from > Math.max(0, low - room) || bitmap.until < Math.min(high + room, this.choice.profile.duration);
+        const bitmap = this.bitmaps.get(lane.thread),
+            [low, high] = this.window,
+            room = (high - low) * 0.2;
+        return (
+            bitmap.from > Math.max(0, low - room) ||
+            bitmap.until < Math.min(high + room, this.choice.profile.duration)
+        );
     }
     refresh(lane) {
-        const [low, high] = this.window, span = high - low, ratio = this.surface.ratio;
-        const from = low - span / 2, until = high + span / 2, columns = Math.round(this.width * ratio * 2);
-        const old = this.bitmaps.get(lane.thread) || { calls: document.createElement("canvas"), use: document.createElement("canvas") };
+        const [low, high] = this.window,
+            span = high - low,
+            ratio = this.surface.ratio;
+        const from = low - span / 2,
+            until = high + span / 2,
+            columns = Math.round(this.width * ratio * 2);
+        const old = this.bitmaps.get(lane.thread) || {
+            calls: document.createElement("canvas"),
+            use: document.createElement("canvas"),
+        };
         const { image, bars, exact } = this.painter.paint(lane.thread, from, until, columns);
         putImage(old.calls, image);
         putImage(old.use, this.painter.use(lane.thread, from, until, columns, 1));
-        Object.assign(old, { from, until, span, bars, exact, version: this.version, width: this.width });
+        Object.assign(old, {
+            from,
+            until,
+            span,
+            bars,
+            exact,
+            version: this.version,
+            width: this.width,
+        });
         this.bitmaps.delete(lane.thread);
         this.bitmaps.set(lane.thread, old);
     }
     x(time) {
         const [low, high] = this.window;
-        return LABEL_WIDTH + (time - low) / (high - low) * this.width;
+        return LABEL_WIDTH + ((time - low) / (high - low)) * this.width;
     }
     drawLane(context, lane, y, width, index) {
-        const { palette, profile } = this.choice, bitmap = this.bitmaps.get(lane.thread), thread = profile.threads[lane.thread];
+        const { palette, profile } = this.choice,
+            bitmap = this.bitmaps.get(lane.thread),
+            thread = profile.threads[lane.thread];
         context.save();
         context.beginPath();
         context.rect(LABEL_WIDTH, Math.max(RULER, y - 2), width - LABEL_WIDTH, lane.height + 4);
         context.clip();
-        const from = this.x(Math.max(thread.start, 0)), until = this.x(thread.end || profile.duration);
+        const from = this.x(Math.max(thread.start, 0)),
+            until = this.x(thread.end || profile.duration);
         context.fillStyle = palette.gap;
         context.fillRect(from, y + lane.spans, Math.max(1, until - from), CPU_ROW - 2);
         if (bitmap) this.drawBitmap(context, lane, bitmap, y);
@@ -166,41 +219,69 @@ class Timeline {
         this.drawLabel(context, lane, y, index);
     }
     drawBitmap(context, lane, bitmap, y) {
-        const left = this.x(bitmap.from), scale = (this.x(bitmap.until) - left) / bitmap.calls.width;
+        const left = this.x(bitmap.from),
+            scale = (this.x(bitmap.until) - left) / bitmap.calls.width;
         context.imageSmoothingEnabled = false;
         context.drawImage(bitmap.use, left, y + lane.spans, bitmap.use.width * scale, CPU_ROW - 2);
-        const top = y + lane.spans + CPU_ROW, rows = Math.min(lane.rows, bitmap.calls.height);
-        context.drawImage(bitmap.calls, 0, 0, bitmap.calls.width, rows, left, top, bitmap.calls.width * scale, rows * lane.row);
+        const top = y + lane.spans + CPU_ROW,
+            rows = Math.min(lane.rows, bitmap.calls.height);
+        context.drawImage(
+            bitmap.calls,
+            0,
+            0,
+            bitmap.calls.width,
+            rows,
+            left,
+            top,
+            bitmap.calls.width * scale,
+            rows * lane.row,
+        );
         if (!bitmap.exact) this.exact = false;
         if (!lane.open) return;
         context.fillStyle = this.choice.palette.ground;
-        for (let row = 1; row <= rows; row++) context.fillRect(LABEL_WIDTH, top + row * lane.row - 1, this.width, 1);
+        for (let row = 1; row <= rows; row++)
+            context.fillRect(LABEL_WIDTH, top + row * lane.row - 1, this.width, 1);
         this.drawNames(context, lane, bitmap, left, scale, top);
     }
     drawNames(context, lane, bitmap, left, scale, top) {
-        const { choice } = this, fitter = this.surface.fitter, end = LABEL_WIDTH + this.width, view = this.pane.clientHeight;
+        const { choice } = this,
+            fitter = this.surface.fitter,
+            end = LABEL_WIDTH + this.width,
+            view = this.pane.clientHeight;
         fitter.setFont("11px " + FONT);
         context.textBaseline = "middle";
         const strong = choice.matches || choice.selected >= 0;
         for (const bar of bitmap.bars) {
-            const y = top + bar.depth * lane.row, x0 = Math.max(LABEL_WIDTH, left + bar.x0 * scale), x1 = Math.min(end, left + bar.x1 * scale);
+            const y = top + bar.depth * lane.row,
+                x0 = Math.max(LABEL_WIDTH, left + bar.x0 * scale),
+                x1 = Math.min(end, left + bar.x1 * scale);
             if (x1 - x0 < 24 || y < 0 || y > view) continue;
             const text = fitter.fitName(choice.name(bar.func), x1 - x0 - 8);
             if (!text) continue;
-            const found = choice.matches ? choice.matches[bar.func] : choice.selected >= 0 && choice.profile.nameOf[bar.func] === choice.selected;
-            context.fillStyle = strong && found ? (choice.matches ? choice.palette.foundText : choice.palette.ground) : choice.palette.text;
+            const found = choice.matches
+                ? choice.matches[bar.func]
+                : choice.selected >= 0 && choice.profile.nameOf[bar.func] === choice.selected;
+            context.fillStyle =
+                strong && found
+                    ? choice.matches
+                        ? choice.palette.foundText
+                        : choice.palette.ground
+                    : choice.palette.text;
             context.fillText(text, x0 + 4, y + lane.row / 2);
         }
     }
     drawSpans(context, thread, y, width) {
-        const { palette } = this.choice, fitter = this.surface.fitter, [low, high] = this.window;
+        const { palette } = this.choice,
+            fitter = this.surface.fitter,
+            [low, high] = this.window;
         fitter.setFont("10px " + FONT);
         context.textBaseline = "middle";
         let drawn = -1;
         for (const span of thread.spans) {
             const end = span.end || this.choice.profile.duration;
             if (end < low || span.start > high) continue;
-            const x0 = Math.max(LABEL_WIDTH - 4, this.x(span.start)), x1 = Math.min(width + 4, this.x(end));
+            const x0 = Math.max(LABEL_WIDTH - 4, this.x(span.start)),
+                x1 = Math.min(width + 4, this.x(end));
             if (x1 - x0 < 1 && Math.floor(x0) === drawn) continue;
             drawn = Math.floor(x0);
             context.fillStyle = palette.span;
@@ -209,12 +290,20 @@ class Timeline {
             context.fill();
             const text = x1 - x0 > 20 && fitter.fit(shownName(span.name), x1 - x0 - 8);
             context.fillStyle = palette.spanText;
-            if (text) context.fillText(text, Math.max(LABEL_WIDTH, x0) + 4, y + span.row * SPAN_ROW + SPAN_ROW / 2 - 1);
+            if (text)
+                context.fillText(
+                    text,
+                    Math.max(LABEL_WIDTH, x0) + 4,
+                    y + span.row * SPAN_ROW + SPAN_ROW / 2 - 1,
+                );
         }
     }
     drawLabel(context, lane, y, index) {
-        const { palette, profile } = this.choice, thread = profile.threads[lane.thread], fitter = this.surface.fitter;
-        const process = profile.processes[thread.process], mark = lane.open ? "▾ " : "▸ ";
+        const { palette, profile } = this.choice,
+            thread = profile.threads[lane.thread],
+            fitter = this.surface.fitter;
+        const process = profile.processes[thread.process],
+            mark = lane.open ? "▾ " : "▸ ";
         context.fillStyle = index === this.current && this.keyed ? palette.brush : palette.panel;
         context.fillRect(0, y - 2, LABEL_WIDTH, lane.height + LANE_GAP);
         context.fillStyle = palette.line;
@@ -222,16 +311,33 @@ class Timeline {
         context.textBaseline = "middle";
         fitter.setFont("600 12px " + FONT);
         context.fillStyle = palette.text;
-        context.fillText(mark + fitter.fit(threadName(profile, lane.thread), LABEL_WIDTH - 30), 8, y + 8);
+        context.fillText(
+            mark + fitter.fit(threadName(profile, lane.thread), LABEL_WIDTH - 30),
+            8,
+            y + 8,
+        );
         fitter.setFont("11px " + FONT);
         context.fillStyle = palette.muted;
-        const weight = profile.samples.before[profile.samples.start[lane.thread + 1]] - profile.samples.before[profile.samples.start[lane.thread]];
-        context.fillText(thread.unsampled && !weight ? "not sampled" : timeText(weight) + " CPU  ·  " + thread.tid, 22, y + 23);
+        const weight =
+            profile.samples.before[profile.samples.start[lane.thread + 1]] -
+            profile.samples.before[profile.samples.start[lane.thread]];
+        context.fillText(
+            thread.unsampled && !weight
+                ? "not sampled"
+                : timeText(weight) + " CPU  ·  " + thread.tid,
+            22,
+            y + 23,
+        );
         if (profile.processes.length > 1 && lane.height > 38)
-            context.fillText(fitter.fit(shownName(process.name) + " " + process.pid, LABEL_WIDTH - 30), 22, y + 37);
+            context.fillText(
+                fitter.fit(shownName(process.name) + " " + process.pid, LABEL_WIDTH - 30),
+                22,
+                y + 37,
+            );
     }
     drawRuler(context, width, height) {
-        const { palette } = this.choice, [low, high] = this.window;
+        const { palette } = this.choice,
+            [low, high] = this.window;
         context.fillStyle = palette.panel;
         context.fillRect(0, 0, width, RULER);
         context.fillStyle = palette.line;
@@ -248,7 +354,8 @@ class Timeline {
         fitterText(context, palette, timeText(high - low) + " shown", 8, RULER / 2);
     }
     setWindow(low, high) {
-        const whole = this.choice.profile.duration || 1, span = Math.min(whole * 1.02, Math.max(high - low, 2000));
+        const whole = this.choice.profile.duration || 1,
+            span = Math.min(whole * 1.02, Math.max(high - low, 2000));
         low = Math.max(-whole * 0.01, Math.min(whole * 1.01 - span, low));
         this.window = [low, low + span];
         this.surface.dirty();
@@ -261,12 +368,17 @@ class Timeline {
         this.setWindow(time - (time - low) * by, time + (high - time) * by);
     }
     pan(share) {
-        const [low, high] = this.window, shift = (high - low) * share;
+        const [low, high] = this.window,
+            shift = (high - low) * share;
         this.setWindow(low + shift, high + shift);
     }
     zoomToRange() {
         const { range } = this.choice;
-        if (range) this.setWindow(range[0] - (range[1] - range[0]) * 0.02, range[1] + (range[1] - range[0]) * 0.02);
+        if (range)
+            this.setWindow(
+                range[0] - (range[1] - range[0]) * 0.02,
+                range[1] + (range[1] - range[0]) * 0.02,
+            );
     }
     openAll(open) {
         this.opened = new Set(open ? this.order() : []);
@@ -278,33 +390,61 @@ class Timeline {
     }
     laneAt(y) {
         const at = y + this.scroller.scrollTop;
-        return y < RULER ? null : this.lanes.find((lane) => at >= lane.top - 2 && at < lane.top + lane.height + LANE_GAP - 2);
+        return y < RULER
+            ? null
+            : this.lanes.find(
+                  (lane) => at >= lane.top - 2 && at < lane.top + lane.height + LANE_GAP - 2,
+              );
     }
     /* The interval under a point: from the first to the last sample in a row that hold the call. */
     hit(event) {
-        const { x, y } = this.surface.at(event), lane = this.laneAt(y);
+        const { x, y } = this.surface.at(event),
+            lane = this.laneAt(y);
         if (!lane || x < LABEL_WIDTH || !this.painter) return { lane };
-        const { profile } = this.choice, s = profile.samples, at = y + this.scroller.scrollTop, time = this.brush.time(x);
-        const span = profile.threads[lane.thread].spans.find((p) => time >= p.start && time < (p.end || profile.duration) &&
-            at >= lane.top + p.row * SPAN_ROW && at < lane.top + (p.row + 1) * SPAN_ROW);
-        const depth = Math.floor((at - lane.calls) / lane.row) + 1, first = s.start[lane.thread], last = s.start[lane.thread + 1];
+        const { profile } = this.choice,
+            s = profile.samples,
+            at = y + this.scroller.scrollTop,
+            time = this.brush.time(x);
+        const span = profile.threads[lane.thread].spans.find(
+            (p) =>
+                time >= p.start &&
+                time < (p.end || profile.duration) &&
+                at >= lane.top + p.row * SPAN_ROW &&
+                at < lane.top + (p.row + 1) * SPAN_ROW,
+        );
+        const depth = Math.floor((at - lane.calls) / lane.row) + 1,
+            first = s.start[lane.thread],
+            last = s.start[lane.thread + 1];
         const sample = lowerBound(s.time, time, first, last) - 1;
         if (span || depth < 1 || depth > lane.rows || sample < first) return { lane, span, time };
         const node = ancestorAt(profile, this.painter.nodeDepth, this.painter.node(sample), depth);
-        return node ? { lane, time, interval: this.interval(node, depth, sample, first, last) } : { lane, time };
+        return node
+            ? { lane, time, interval: this.interval(node, depth, sample, first, last) }
+            : { lane, time };
     }
     interval(node, depth, sample, first, last) {
-        const { profile } = this.choice, { painter } = this, limit = 50000, s = profile.samples;
-        const holds = (i) => ancestorAt(profile, painter.nodeDepth, painter.node(i), depth) === node;
-        let from = sample, to = sample;
+        const { profile } = this.choice,
+            { painter } = this,
+            limit = 50000,
+            s = profile.samples;
+        const holds = (i) =>
+            ancestorAt(profile, painter.nodeDepth, painter.node(i), depth) === node;
+        let from = sample,
+            to = sample;
         while (from > first && sample - from < limit && holds(from - 1)) from--;
         while (to + 1 < last && to - sample < limit && holds(to + 1)) to++;
         let pauses = 0;
         for (let i = from + 1; i <= to; i++) if (painter.pausedBefore(i)) pauses++;
         return {
-            func: profile.nodeFunction[node], start: s.time[from], end: s.time[Math.min(last - 1, to + 1)],
-            after: from > first ? s.time[from - 1] : null, samples: to - from + 1, pauses,
-            long: sample - from >= limit || to - sample >= limit, cut: painter.nodeCut[node], weight: s.before[to + 1] - s.before[from],
+            func: profile.nodeFunction[node],
+            start: s.time[from],
+            end: s.time[Math.min(last - 1, to + 1)],
+            after: from > first ? s.time[from - 1] : null,
+            samples: to - from + 1,
+            pauses,
+            long: sample - from >= limit || to - sample >= limit,
+            cut: painter.nodeCut[node],
+            weight: s.before[to + 1] - s.before[from],
         };
     }
     listen() {
@@ -314,46 +454,94 @@ class Timeline {
         canvas.addEventListener("click", (event) => this.clicked(event));
         canvas.addEventListener("dblclick", (event) => {
             const { interval } = this.hit(event);
-            if (interval) this.setWindow(interval.start - (interval.end - interval.start) * 0.05, interval.end + (interval.end - interval.start) * 0.05);
+            if (interval)
+                this.setWindow(
+                    interval.start - (interval.end - interval.start) * 0.05,
+                    interval.end + (interval.end - interval.start) * 0.05,
+                );
         });
         canvas.addEventListener("pointerdown", (event) => {
             if (event.button !== 1 && !(event.button === 0 && event.altKey)) return;
             canvas.setPointerCapture(event.pointerId);
-            this.drag = { x: event.clientX, y: event.clientY, window: this.window, top: this.scroller.scrollTop };
+            this.drag = {
+                x: event.clientX,
+                y: event.clientY,
+                window: this.window,
+                top: this.scroller.scrollTop,
+            };
         });
-        canvas.addEventListener("pointerup", () => this.drag = null);
+        canvas.addEventListener("pointerup", () => (this.drag = null));
         canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
         canvas.addEventListener("keydown", (event) => this.key(event));
     }
     hover(event) {
         if (this.drag) {
-            const shift = (this.drag.x - event.clientX) / this.width * (this.drag.window[1] - this.drag.window[0]);
+            const shift =
+                ((this.drag.x - event.clientX) / this.width) *
+                (this.drag.window[1] - this.drag.window[0]);
             this.setWindow(this.drag.window[0] + shift, this.drag.window[1] + shift);
             this.scroller.scrollTop = this.drag.top + this.drag.y - event.clientY;
             return;
         }
         if (this.brush.held && this.brush.held.moved) return this.tip.hide();
-        const { lane, span, interval, time } = this.hit(event), step = (this.window[1] - this.window[0]) / this.width;
+        const { lane, span, interval, time } = this.hit(event),
+            step = (this.window[1] - this.window[0]) / this.width;
         if (interval) this.showInterval(interval, event, step);
-        else if (span) this.tip.show(event.clientX, event.clientY, shownName(span.name), [["Span", timeText((span.end || this.choice.profile.duration) - span.start)], ["From", momentText(span.start, step)]]);
-        else if (lane && time !== undefined) this.tip.show(event.clientX, event.clientY, threadName(this.choice.profile, lane.thread), [["At", momentText(time, step)]]);
+        else if (span)
+            this.tip.show(event.clientX, event.clientY, shownName(span.name), [
+                ["Span", timeText((span.end || this.choice.profile.duration) - span.start)],
+                ["From", momentText(span.start, step)],
+            ]);
+        else if (lane && time !== undefined)
+            this.tip.show(
+                event.clientX,
+                event.clientY,
+                threadName(this.choice.profile, lane.thread),
+                [["At", momentText(time, step)]],
+            );
         else this.tip.hide();
     }
     showInterval(interval, event, step) {
-        const { choice } = this, rows = [["Lasts", (interval.long ? "over " : "") + timeText(interval.end - interval.start)]];
-        if (interval.weight && !choice.profile.byCount) rows.push(["CPU time", timeText(interval.weight)]);
-        rows.push(["Seen in", countText(interval.samples) + (interval.samples === 1 ? " sample" : " samples")]);
-        rows.push(["Starts", interval.after === null ? momentText(interval.start, step) + ", the first sample" :
-            "after " + momentText(interval.after, step) + ", by " + momentText(interval.start, step)]);
-        if (moduleText(choice.profile, interval.func)) rows.push(["Module", moduleText(choice.profile, interval.func)]);
+        const { choice } = this,
+            rows = [
+                ["Lasts", (interval.long ? "over " : "") + timeText(interval.end - interval.start)],
+            ];
+        if (interval.weight && !choice.profile.byCount)
+            rows.push(["CPU time", timeText(interval.weight)]);
+        rows.push([
+            "Seen in",
+            countText(interval.samples) + (interval.samples === 1 ? " sample" : " samples"),
+        ]);
+        rows.push([
+            "Starts",
+            interval.after === null
+                ? momentText(interval.start, step) + ", the first sample"
+                : "after " +
+                  momentText(interval.after, step) +
+                  ", by " +
+                  momentText(interval.start, step),
+        ]);
+        if (moduleText(choice.profile, interval.func))
+            rows.push(["Module", moduleText(choice.profile, interval.func)]);
         const notes = [];
-        if (interval.pauses) notes.push(`off the CPU ${interval.pauses} times in between: that it went on is inferred`);
-        if (interval.cut) notes.push("outer frames are missing: where it starts and ends is inferred");
-        this.tip.show(event.clientX, event.clientY, choice.name(interval.func), rows, notes.join(" · "));
+        if (interval.pauses)
+            notes.push(
+                `off the CPU ${interval.pauses} times in between: that it went on is inferred`,
+            );
+        if (interval.cut)
+            notes.push("outer frames are missing: where it starts and ends is inferred");
+        this.tip.show(
+            event.clientX,
+            event.clientY,
+            choice.name(interval.func),
+            rows,
+            notes.join(" · "),
+        );
     }
     clicked(event) {
         if (this.brush.justDragged) return;
-        const { x } = this.surface.at(event), { lane, interval } = this.hit(event);
+        const { x } = this.surface.at(event),
+            { lane, interval } = this.hit(event);
         if (lane && x < LABEL_WIDTH) this.toggleLane(lane);
         else this.choice.select(interval ? this.choice.profile.nameOf[interval.func] : -1);
     }
@@ -361,7 +549,10 @@ class Timeline {
         const x = this.surface.at(event).x;
         if (event.ctrlKey || event.metaKey) {
             event.preventDefault();
-            this.zoomAt(this.brush.time(x), Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.006));
+            this.zoomAt(
+                this.brush.time(x),
+                Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.006),
+            );
         } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
             event.preventDefault();
             this.pan((event.deltaX || event.deltaY) / this.width);
@@ -369,7 +560,8 @@ class Timeline {
     }
     key(event) {
         if (event.altKey || event.ctrlKey || event.metaKey) return;
-        const middle = (this.window[0] + this.window[1]) / 2, key = event.key;
+        const middle = (this.window[0] + this.window[1]) / 2,
+            key = event.key;
         if (key === "w" || key === "+" || key === "=") this.zoomAt(middle, 1 / 1.4);
         else if (key === "s" || key === "-") this.zoomAt(middle, 1.4);
         else if (key === "a" || key === "ArrowLeft") this.pan(-0.15);
@@ -377,7 +569,8 @@ class Timeline {
         else if (key === "z") this.zoomToRange();
         else if (key === "ArrowDown") this.chooseLane(this.current + 1);
         else if (key === "ArrowUp") this.chooseLane(this.current - 1);
-        else if (key === "Enter" && this.lanes[this.current]) this.toggleLane(this.lanes[this.current]);
+        else if (key === "Enter" && this.lanes[this.current])
+            this.toggleLane(this.lanes[this.current]);
         else return;
         event.preventDefault();
     }
@@ -387,28 +580,13 @@ class Timeline {
         const lane = this.lanes[this.current];
         if (!lane) return;
         const y = lane.top - this.scroller.scrollTop;
-        if (y < RULER || y + lane.height > this.pane.clientHeight) this.scroller.scrollTop = lane.top - RULER - 8;
-        this.tip.say("Thread " + threadName(this.choice.profile, lane.thread) + (lane.open ? ", open" : ", closed"));
+        if (y < RULER || y + lane.height > this.pane.clientHeight)
+            this.scroller.scrollTop = lane.top - RULER - 8;
+        this.tip.say(
+            "Thread " +
+                threadName(this.choice.profile, lane.thread) +
+                (lane.open ? ", open" : ", closed"),
+        );
         this.surface.dirty();
     }
-}
-
-function putImage(canvas, image) {
-    if (canvas.width !== image.width || canvas.height !== image.height) {
-        canvas.width = image.width;
-        canvas.height = image.height;
-    }
-    canvas.getContext("2d").putImageData(image, 0, 0);
-}
-
-function fitterText(context, palette, text, x, y) {
-    context.font = "11px " + FONT;
-    context.fillStyle = palette.muted;
-    context.textBaseline = "middle";
-    context.fillText(text, x, y);
-}
-
-function threadName(profile, t) {
-    const thread = profile.threads[t], process = profile.processes[thread.process];
-    return shownName(thread.name || process && process.name || "") || "thread " + thread.tid;
 }

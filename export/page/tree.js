@@ -6,16 +6,20 @@
 class Shape {
     constructor(profile, collapse) {
         this.profile = profile;
-        const count = profile.nodeCount, names = profile.nameOf;
+        const count = profile.nodeCount,
+            names = profile.nameOf;
         const functions = profile.functions.length;
         this.ofNode = new Uint32Array(count);
-        const parent = new Uint32Array(count), func = new Int32Array(count);
-        const plain = new Uint8Array(count), guessed = new Uint8Array(count);
+        const parent = new Uint32Array(count),
+            func = new Int32Array(count);
+        const plain = new Uint8Array(count),
+            guessed = new Uint8Array(count);
         const known = new Map();
         let size = 1;
         func[0] = -1;
         for (let i = 1; i < count; i++) {
-            const above = this.ofNode[profile.nodeParent[i]], name = names[profile.nodeFunction[i]];
+            const above = this.ofNode[profile.nodeParent[i]],
+                name = names[profile.nodeFunction[i]];
             let node;
             if (collapse && func[above] === name) node = above;
             else {
@@ -60,11 +64,15 @@ class Shape {
     markRecursion(functions) {
         this.outermost = new Uint8Array(this.size);
         this.recursive = new Uint8Array(functions);
-        const open = new Uint32Array(functions), stack = [0], at = [this.childStart[0]];
+        const open = new Uint32Array(functions),
+            stack = [0],
+            at = [this.childStart[0]];
         while (stack.length) {
-            const top = stack.length - 1, v = stack[top];
+            const top = stack.length - 1,
+                v = stack[top];
             if (at[top] < this.childStart[v + 1]) {
-                const child = this.children[at[top]++], f = this.func[child];
+                const child = this.children[at[top]++],
+                    f = this.func[child];
                 if (open[f]++) this.recursive[f] = 1;
                 else this.outermost[child] = 1;
                 stack.push(child);
@@ -81,14 +89,17 @@ class Shape {
 /* What one choice of threads, labels and time weighs, by leaf. */
 function weighLeaves(profile, choice) {
     const out = {
-        weight: new Float64Array(profile.leafCount), count: new Float64Array(profile.leafCount),
+        weight: new Float64Array(profile.leafCount),
+        count: new Float64Array(profile.leafCount),
         squares: new Float64Array(profile.leafCount),
     };
     if (!profile.hasTimes) {
-        for (let i = 0; i < profile.leafCount; i++) addLeaf(out, i, profile.leafWeight[i], profile.leafSamples[i]);
+        for (let i = 0; i < profile.leafCount; i++)
+            addLeaf(out, i, profile.leafWeight[i], profile.leafSamples[i]);
         return out;
     }
-    const s = profile.samples, labels = choice.labels;
+    const s = profile.samples,
+        labels = choice.labels;
     for (let t = 0; t < profile.threads.length; t++) {
         if (!choice.threads[t]) continue;
         const [from, to] = sampleRange(profile, t, choice.range);
@@ -103,11 +114,13 @@ function weighLeaves(profile, choice) {
 function addLeaf(out, leaf, weight, count) {
     out.weight[leaf] += weight;
     out.count[leaf] += count;
-    if (count) out.squares[leaf] += weight * weight / count;
+    if (count) out.squares[leaf] += (weight * weight) / count;
 }
 
 function sampleRange(profile, thread, range) {
-    const s = profile.samples, low = s.start[thread], high = s.start[thread + 1];
+    const s = profile.samples,
+        low = s.start[thread],
+        high = s.start[thread + 1];
     if (!range) return [low, high];
     return [lowerBound(s.time, range[0], low, high), lowerBound(s.time, range[1], low, high)];
 }
@@ -116,7 +129,8 @@ class Weights {
     constructor(shape, leaves) {
         this.shape = shape;
         this.leaves = leaves;
-        const size = shape.size, profile = shape.profile;
+        const size = shape.size,
+            profile = shape.profile;
         this.self = new Float64Array(size);
         this.selfCount = new Float64Array(size);
         this.selfSquares = new Float64Array(size);
@@ -142,12 +156,25 @@ class Weights {
     /* Sums by function, in order of self, then total, then name. */
     functions() {
         if (this.byFunction) return this.byFunction;
-        const { shape } = this, rows = new Map();
+        const { shape } = this,
+            rows = new Map();
         for (let v = 1; v < shape.size; v++) {
             if (!this.total[v] && !this.totalCount[v]) continue;
             const f = shape.func[v];
             let row = rows.get(f);
-            if (!row) rows.set(f, row = { f, self: 0, total: 0, selfCount: 0, totalCount: 0, selfSquares: 0, totalSquares: 0 });
+            if (!row)
+                rows.set(
+                    f,
+                    (row = {
+                        f,
+                        self: 0,
+                        total: 0,
+                        selfCount: 0,
+                        totalCount: 0,
+                        selfSquares: 0,
+                        totalSquares: 0,
+                    }),
+                );
             row.self += this.self[v];
             row.selfCount += this.selfCount[v];
             row.selfSquares += this.selfSquares[v];
@@ -157,8 +184,12 @@ class Weights {
             row.totalSquares += this.totalSquares[v];
         }
         const names = shape.profile.functions;
-        this.byFunction = [...rows.values()].sort((a, b) => b.self - a.self || b.total - a.total ||
-            (names[a.f].name < names[b.f].name ? -1 : 1));
+        this.byFunction = [...rows.values()].sort(
+            (a, b) =>
+                b.self - a.self ||
+                b.total - a.total ||
+                (names[a.f].name < names[b.f].name ? -1 : 1),
+        );
         this.rows = rows;
         return this.byFunction;
     }
@@ -168,8 +199,10 @@ class Weights {
     }
     /* Share of the weight whose stack holds a matching function; each sample counts once. */
     matched(matches) {
-        const { shape } = this, held = new Uint8Array(shape.size);
-        let weight = 0, count = 0;
+        const { shape } = this,
+            held = new Uint8Array(shape.size);
+        let weight = 0,
+            count = 0;
         for (let v = 1; v < shape.size; v++) {
             if (!matches[shape.func[v]] && !held[shape.parent[v]]) continue;
             held[v] = 1;
@@ -199,7 +232,9 @@ class Frame {
         if (this.shares) this.groupCallers(weights, groups);
         else this.groupCallees(weights, groups);
         const names = weights.shape.profile.functions;
-        this.kids = [...groups.values()].sort((a, b) => b.total - a.total || (names[a.func].name < names[b.func].name ? -1 : 1));
+        this.kids = [...groups.values()].sort(
+            (a, b) => b.total - a.total || (names[a.func].name < names[b.func].name ? -1 : 1),
+        );
         let at = this.start;
         for (const kid of this.kids) {
             kid.start = at;
@@ -242,14 +277,15 @@ class Frame {
 
 function groupOf(parent, groups, func, shares) {
     let kid = groups.get(func);
-    if (!kid) groups.set(func, kid = new Frame(parent, func, [], shares));
+    if (!kid) groups.set(func, (kid = new Frame(parent, func, [], shares)));
     return kid;
 }
 
 /* The root of a picture. mode: "callees" from the outermost frame or from `focus` (a function or
  * -1), "callers" from the innermost frame or from `focus`. */
 function rootFrame(weights, mode, focus) {
-    const { shape } = weights, up = mode === "callers";
+    const { shape } = weights,
+        up = mode === "callers";
     const root = new Frame(null, focus, [], up ? [] : null);
     if (!up && focus < 0) {
         root.places.push(0);
@@ -259,7 +295,8 @@ function rootFrame(weights, mode, focus) {
         return root;
     }
     for (let v = 1; v < shape.size; v++) {
-        const chosen = focus < 0 ? weights.self[v] > 0 : shape.func[v] === focus && shape.outermost[v];
+        const chosen =
+            focus < 0 ? weights.self[v] > 0 : shape.func[v] === focus && shape.outermost[v];
         if (!chosen) continue;
         const weight = focus < 0 ? weights.self[v] : weights.total[v];
         const count = focus < 0 ? weights.selfCount[v] : weights.totalCount[v];
@@ -285,7 +322,9 @@ function startFromLeaves(root, weights) {
         kid.self = kid.total;
     }
     const names = weights.shape.profile.functions;
-    root.kids = [...groups.values()].sort((a, b) => b.total - a.total || (names[a.func].name < names[b.func].name ? -1 : 1));
+    root.kids = [...groups.values()].sort(
+        (a, b) => b.total - a.total || (names[a.func].name < names[b.func].name ? -1 : 1),
+    );
     let at = 0;
     for (const kid of root.kids) {
         kid.start = at;

@@ -4,25 +4,46 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { html, lapse, open, recording, sumsOfPage } from "./page_browser.mjs";
 
-const made = recording("timeline", { processes: 2, threads: 3, samples: 6000, stacks: 200, labels: 1, spans: 1, lines: 1 });
-const ask = (page, expression) => page.evaluate(`(() => { const choice = lapsePage.choice, profile = choice.profile, samples = profile.samples,
+const made = recording("timeline", {
+    processes: 2,
+    threads: 3,
+    samples: 6000,
+    stacks: 200,
+    labels: 1,
+    spans: 1,
+    lines: 1,
+});
+const ask = (page, expression) =>
+    page.evaluate(`(() => { const choice = lapsePage.choice, profile = choice.profile, samples = profile.samples,
     timeline = lapsePage.views.timeline; return ${expression}; })()`);
 
 test("a drag on the strip chooses the samples of that time", async () => {
-    const page = await open(html(made)), strip = await (await page.$(".overview canvas")).boundingBox();
+    const page = await open(html(made)),
+        strip = await (await page.$(".overview canvas")).boundingBox();
     const whole = (await sumsOfPage(page)).whole;
     await page.mouse.move(strip.x + strip.width * 0.02, strip.y + 20);
     await page.mouse.down();
     await page.mouse.move(strip.x + strip.width * 0.05, strip.y + 20);
     await page.mouse.move(strip.x + strip.width * 0.1, strip.y + 20);
     await page.mouse.up();
-    const range = await ask(page, "choice.range"), duration = await ask(page, "profile.duration");
-    assert.ok(Math.abs(range[0] / duration - 0.02) < 0.005 && Math.abs(range[1] / duration - 0.1) < 0.005, String(range));
+    const range = await ask(page, "choice.range"),
+        duration = await ask(page, "profile.duration");
+    assert.ok(
+        Math.abs(range[0] / duration - 0.02) < 0.005 && Math.abs(range[1] / duration - 0.1) < 0.005,
+        String(range),
+    );
     const chosen = await sumsOfPage(page);
-    const counted = await ask(page, `samples.time.reduce((sum, time, i) => time >= choice.range[0] && time < choice.range[1] ? sum + samples.weight[i] : sum, 0)`);
+    const counted = await ask(
+        page,
+        `samples.time.reduce((sum, time, i) => time >= choice.range[0] && time < choice.range[1] ? sum + samples.weight[i] : sum, 0)`,
+    );
     assert.equal(chosen.whole, counted);
     assert.ok(chosen.whole > 0 && chosen.whole < whole);
-    assert.equal(await ask(page, "lapsePage.views.flame.root.total"), counted, "the flame graph follows");
+    assert.equal(
+        await ask(page, "lapsePage.views.flame.root.total"),
+        counted,
+        "the flame graph follows",
+    );
     await page.click("#range");
     assert.equal((await sumsOfPage(page)).whole, whole);
     assert.deepEqual(page.problems, []);
@@ -35,7 +56,9 @@ test("lanes draw the calls that the samples hold", async () => {
     await page.waitForTimeout(300);
     assert.equal(await ask(page, "timeline.lanes.length"), 6);
     /* Every pixel of a lane, exact or not, is the colour of the call open at that time. */
-    const wrong = await ask(page, `(() => { const painter = timeline.painter, thread = timeline.lanes[0].thread, first = samples.start[thread], columns = 900, bad = [];
+    const wrong = await ask(
+        page,
+        `(() => { const painter = timeline.painter, thread = timeline.lanes[0].thread, first = samples.start[thread], columns = 900, bad = [];
         const from = samples.time[first], until = samples.time[first + 200], image = painter.paint(thread, from, until, columns).image, words = new Uint32Array(image.data.buffer);
         for (let i = first; i < first + 199; i++) {
             const x0 = Math.round((samples.time[i] - from) / (until - from) * columns), x1 = Math.round((samples.time[i + 1] - from) / (until - from) * columns);
@@ -46,7 +69,8 @@ test("lanes draw the calls that the samples hold", async () => {
                 if (words[(depth - 1) * columns + x0 + 1] !== choice.colours.words[profile.nodeFunction[node]]) bad.push([i, depth]);
             if (deep < image.height && words[deep * columns + x0 + 1] !== 0) bad.push([i, "below"]);
         }
-        return bad; })()`);
+        return bad; })()`,
+    );
     assert.deepEqual(wrong, []);
     assert.deepEqual(page.problems, []);
     await page.close();
@@ -65,8 +89,11 @@ test("keys pan and zoom, a lane opens, hovering tells the interval's bounds", as
     await page.waitForTimeout(200);
     await page.keyboard.press("Escape");
     await page.waitForTimeout(300);
-    const at = await ask(page, `(() => { const pane = timeline.pane.getBoundingClientRect(), lane = timeline.lanes.find((l) => l.open) || timeline.lanes[0];
-        return [pane.x + timeline.x(samples.time[samples.start[lane.thread] + 100]) + 1, pane.y + lane.calls - timeline.scroller.scrollTop + 2]; })()`);
+    const at = await ask(
+        page,
+        `(() => { const pane = timeline.pane.getBoundingClientRect(), lane = timeline.lanes.find((l) => l.open) || timeline.lanes[0];
+        return [pane.x + timeline.x(samples.time[samples.start[lane.thread] + 100]) + 1, pane.y + lane.calls - timeline.scroller.scrollTop + 2]; })()`,
+    );
     await page.mouse.move(...at);
     await page.waitForSelector(".tip:not([hidden])");
     assert.match(await page.textContent(".tip"), /Lasts.*Seen in.*sample.*Starts/);
@@ -81,7 +108,10 @@ test("threads and labels leave what they say", async () => {
     assert.equal((await sumsOfPage(page)).whole, 0);
     await page.click(".check:not(.whole) >> nth=1");
     const thread = await ask(page, "choice.threads.indexOf(1)");
-    const own = await ask(page, `samples.before[samples.start[${thread} + 1]] - samples.before[samples.start[${thread}]]`);
+    const own = await ask(
+        page,
+        `samples.before[samples.start[${thread} + 1]] - samples.before[samples.start[${thread}]]`,
+    );
     assert.equal((await sumsOfPage(page)).whole, own);
     const tid = await ask(page, `profile.threads[${thread}].tid`);
     assert.equal(own, JSON.parse(lapse("report", "--format=json", `--thread=${tid}`, made)).weight);
@@ -89,10 +119,13 @@ test("threads and labels leave what they say", async () => {
     await page.keyboard.press("Escape");
     await page.click("text=/Labels/");
     await page.click(".check >> nth=0");
-    const labelled = await ask(page, "samples.labels.reduce((sum, set, i) => choice.labels[set] ? sum + samples.weight[i] : sum, 0)");
+    const labelled = await ask(
+        page,
+        "samples.labels.reduce((sum, set, i) => choice.labels[set] ? sum + samples.weight[i] : sum, 0)",
+    );
     const chosen = (await sumsOfPage(page)).whole;
     assert.equal(chosen, labelled);
-    assert.ok(chosen > 0 && chosen < await ask(page, "profile.weight"));
+    assert.ok(chosen > 0 && chosen < (await ask(page, "profile.weight")));
     assert.deepEqual(page.problems, []);
     await page.close();
 });
@@ -100,33 +133,46 @@ test("threads and labels leave what they say", async () => {
 test("the table sorts, filters, selects, and holds few elements", async () => {
     const page = await open(html(made));
     await page.keyboard.press("3");
-    const top = await page.textContent(".row .name >> nth=0"), rows = await ask(page, "choice.weights.functions().map((row) => choice.name(row.f))");
+    const top = await page.textContent(".row .name >> nth=0"),
+        rows = await ask(page, "choice.weights.functions().map((row) => choice.name(row.f))");
     assert.equal(top, rows[0]);
     await page.click(".head >> text=Function");
     assert.equal(await page.textContent(".row .name >> nth=0"), [...rows].sort()[0]);
-    assert.ok(await page.evaluate(() => document.querySelectorAll(".row").length) < 60);
+    assert.ok((await page.evaluate(() => document.querySelectorAll(".row").length)) < 60);
     await page.fill("#search", "^" + rows[3].replace(/[^\w]/g, "\\$&") + "$");
     await page.waitForFunction(() => lapsePage.views.table.rows.length === 1);
     await page.click(".row .name >> nth=0");
     assert.equal(await page.textContent(".details h2"), rows[3]);
-    assert.ok(await page.evaluate(() => {
-        lapsePage.choice.select(lapsePage.choice.profile.functions.findIndex((fn) => fn.name === "made_inline"));
-        return document.querySelectorAll(".details .lines li").length;
-    }) > 0, "hot lines");
-    const width = await page.evaluate(() => parseFloat(document.querySelector(".row .whisker").style.width));
+    assert.ok(
+        (await page.evaluate(() => {
+            lapsePage.choice.select(
+                lapsePage.choice.profile.functions.findIndex((fn) => fn.name === "made_inline"),
+            );
+            return document.querySelectorAll(".details .lines li").length;
+        })) > 0,
+        "hot lines",
+    );
+    const width = await page.evaluate(() =>
+        parseFloat(document.querySelector(".row .whisker").style.width),
+    );
     assert.ok(width > 0);
     assert.deepEqual(page.problems, []);
     await page.close();
 });
 
 test("a million samples open in time and pan without waiting", async () => {
-    const page = await open(html(recording("million", { threads: 8, samples: 1000000, stacks: 20000 })));
+    const page = await open(
+        html(recording("million", { threads: 8, samples: 1000000, stacks: 20000 })),
+    );
     console.log(`1,000,000 samples: open in ${page.openedIn} ms`);
     assert.ok(page.openedIn < 10000, "generous: other tests run beside this one");
     await page.keyboard.press("2");
     await page.waitForTimeout(500);
     const cost = await page.evaluate(async () => {
-        const { timeline } = lapsePage.views, { duration } = lapsePage.choice.profile, surface = timeline.surface, costs = [];
+        const { timeline } = lapsePage.views,
+            { duration } = lapsePage.choice.profile,
+            surface = timeline.surface,
+            costs = [];
         const draw = surface.draw.bind(surface);
         surface.draw = () => {
             const began = performance.now();
