@@ -16,7 +16,7 @@
 enum { /* fields of Chunk */
     CHUNK_HEADER = 1, CHUNK_MODULES, CHUNK_THREADS, CHUNK_NODES, CHUNK_SAMPLES, CHUNK_RAW,
     CHUNK_SYMBOLS, CHUNK_ADDRESSES, CHUNK_LABELS, CHUNK_SPANS, CHUNK_COUNTERS, CHUNK_END,
-    CHUNK_FIRST_NODE = 14, CHUNK_SESSION = 15,
+    CHUNK_FIRST_NODE = 14, CHUNK_SESSION = 15, CHUNK_RING_POSITION = 16,
 };
 
 #define FULL (LAPSE_CHUNK_MAX / 4 * 3)
@@ -324,6 +324,8 @@ void lapse_store_write(struct lapse_store *store)
             forget_thread(store, i);
     }
     store->pending_count = 0;
+    /* In the chunk that holds the samples: both are in the file, or neither is. */
+    lapse_wire_uint(&store->wire, CHUNK_RING_POSITION, store->ring_position);
     put_counters(store);
     send(store);
 }

@@ -8,6 +8,7 @@
 
 #include "clocks.h"
 #include "message.h"
+#include "ring_file.h"
 #include "store.h"
 #include "sys.h"
 
@@ -25,12 +26,25 @@ static uint64_t interval_ns, next_scan_ns;
 static void take_records(void)
 {
     struct lapse_record record;
+    uint64_t position = lapse_store.ring_position;
     int result;
-    while ((result = lapse_ring_pop(&lapse_runtime.ring, &record, scratch, LAPSE_RECORD_WORDS_MAX)) > 0)
+    while ((result = lapse_ring_peek(&lapse_runtime.ring, &position, &record, scratch,
+                                     LAPSE_RECORD_WORDS_MAX)) > 0) {
         lapse_store_record(&lapse_store, &record);
+        lapse_store.ring_position = position;
+    }
+    lapse_store.ring_position = position;
     if (result < 0)
         lapse_message(LAPSE_MESSAGE_RING, "the host wrote over lapse's memory; some samples are lost",
                       NULL, NULL, NULL);
+}
+
+/* Records leave the ring when they are in the spool (or when that takes none: then they are in the
+ * store): who reads the ring of a killed process finds each sample in one of the two. */
+static void write_records(void)
+{
+    lapse_store_write(&lapse_store);
+    lapse_ring_hand_back(&lapse_runtime.ring, lapse_store.ring_position);
 }
 
 /* Shorter when the ring fills, longer when it stays empty. */
@@ -99,7 +113,7 @@ void lapse_drain_finish(void)
     if (!lapse_store_init(&lapse_store)) {
         take_records();
         take_late_ticks();
-        lapse_store_write(&lapse_store);
+        write_records();
         if (lapse_store.samples) {
             lapse_outputs_write(&lapse_store, deadline);
             lapse_store_write_end(&lapse_store, lapse_drain.reason, lapse_drain.signal);
@@ -107,6 +121,8 @@ void lapse_drain_finish(void)
     }
     atomic_store_explicit(&lapse_drain.error, lapse_store.first_error, memory_order_relaxed);
     lapse_spool_close(&lapse_store.spool);
+    if (!lapse_store.unsent)
+        lapse_ring_file_remove();
     /* release: everything is written; pairs with the acquire in lapse_drain_ask */
     atomic_store_explicit(&lapse_drain.finished, 1, memory_order_release);
     lapse_sys_wake(&lapse_drain.finished);
@@ -156,7 +172,7 @@ static bool turn(uint32_t requests)
     if (now >= lapse_runtime.end_ns && lapse_session_expire())
         return false;
     take_records();
-    lapse_store_write(&lapse_store);
+    write_records();
     if (requests & LAPSE_DRAIN_IDS)
         take_ids(lapse_drain.ids);
     if (requests & (LAPSE_DRAIN_FLUSH | LAPSE_DRAIN_IDS)) {

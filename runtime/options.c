@@ -9,7 +9,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-enum value_kind { NUMBER, FLAG, WORD, WORDS, SECONDS, MILLISECONDS, STRING, RUN_ID, SIGNAL };
+enum value_kind { NUMBER, FLAG, WORD, WORDS, SECONDS, MILLISECONDS, STRING, RUN_ID, SIGNAL, FOLDER };
 
 struct word { const char *text; uint32_t value; };
 
@@ -59,6 +59,7 @@ static const struct variable variables[] = {
     { "LAPSE_RUN_ID", RUN_ID, AT(run_id), 0, 0, NULL, "not 32 hexadecimal digits" },
     { "LAPSE_RUN_INDEX", NUMBER, AT(run_index), 0, 0xffffffff, NULL, "not a number" },
     { "LAPSE_RUN_VARIANT", NUMBER, AT(run_variant), 0, 0xffffffff, NULL, "not a number" },
+    { "LAPSE_RINGS", FOLDER, AT(rings), 0, 0, NULL, "not an absolute path of at most 255 bytes" },
 };
 
 /* Decimal digits only; no sign, no space, no locale. */
@@ -190,6 +191,11 @@ static bool read_value(struct lapse_settings *settings, const struct variable *v
         return true;
     case STRING:
         return read_string(field, text);
+    case FOLDER:
+        if (*text != '/' || strlen(text) >= LAPSE_RINGS_MAX)
+            return false;
+        memcpy(field, text, strlen(text) + 1);
+        return true;
     case RUN_ID:
         return settings->has_run_id = read_hex(text, settings->run_id, sizeof settings->run_id);
     }

@@ -12,6 +12,7 @@
 #include "message.h"
 
 #define LAPSE_PATH_MAX 4096
+#define LAPSE_RINGS_MAX 256
 
 struct lapse_settings {
     char out[LAPSE_PATH_MAX]; /* pattern, not yet expanded */
@@ -33,6 +34,7 @@ struct lapse_settings {
     uint8_t run_id[16];
     bool has_run_id;
     uint32_t run_index, run_variant;
+    char rings[LAPSE_RINGS_MAX]; /* folder for the ring's file; empty: private memory */
 };
 
 /* Defaults, then `options` (NULL: none), then, if `environment` is not NULL, its LAPSE_* variables.

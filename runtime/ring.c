@@ -12,11 +12,11 @@ int lapse_ring_init(struct lapse_ring *ring, void *memory, uint64_t words, uint6
     ring->control = memory;
     ring->words = (_Atomic uint64_t *)((char *)memory + LAPSE_RING_CONTROL_SIZE);
     ring->mask = words - 1;
-    ring->control->magic = LAPSE_RING_MAGIC;
     ring->control->words = words;
     /* relaxed: no handler and no drain thread yet */
     atomic_store_explicit(&ring->control->head, start, memory_order_relaxed);
     atomic_store_explicit(&ring->control->tail, start, memory_order_relaxed);
+    ring->control->magic = LAPSE_RING_MAGIC;
     return 0;
 }
 
@@ -27,15 +27,18 @@ uint64_t lapse_ring_used(const struct lapse_ring *ring)
     return atomic_load_explicit(&ring->control->head, memory_order_relaxed) - tail;
 }
 
-/* Set [from, to) to 0 and give it back. */
-static void hand_back(struct lapse_ring *ring, uint64_t from, uint64_t to)
+void lapse_ring_hand_back(struct lapse_ring *ring, uint64_t position)
 {
-    uint64_t end = to - from > ring->mask + 1 ? from + ring->mask + 1 : to;
-    for (uint64_t p = from; p != end; p++)
+    /* relaxed: only the consumer writes tail */
+    uint64_t tail = atomic_load_explicit(&ring->control->tail, memory_order_relaxed);
+    uint64_t end = position - tail > ring->mask + 1 ? tail + ring->mask + 1 : position;
+    if (position == tail)
+        return;
+    for (uint64_t p = tail; p != end; p++)
         atomic_store_explicit(&ring->words[p & ring->mask], 0, memory_order_relaxed);
     /* release: our reads and the zeros before tail; pairs with the acquire in lapse_ring_reserve,
      * else a producer writes words that are still being read, or finds them cleared afterwards */
-    atomic_store_explicit(&ring->control->tail, to, memory_order_release);
+    atomic_store_explicit(&ring->control->tail, position, memory_order_release);
 }
 
 static uint64_t get(struct lapse_ring *ring, uint64_t position)
@@ -44,37 +47,49 @@ static uint64_t get(struct lapse_ring *ring, uint64_t position)
     return atomic_load_explicit(&ring->words[position & ring->mask], memory_order_relaxed);
 }
 
-int lapse_ring_pop(struct lapse_ring *ring, struct lapse_record *record, uint64_t *scratch,
-                   uint32_t scratch_words)
+int lapse_ring_peek(struct lapse_ring *ring, uint64_t *position, struct lapse_record *record,
+                    uint64_t *scratch, uint32_t scratch_words)
 {
-    /* relaxed: only the consumer writes tail */
-    uint64_t tail = atomic_load_explicit(&ring->control->tail, memory_order_relaxed);
+    /* relaxed: only the consumer writes tail; head only bounds what may be looked at */
+    uint64_t at = *position, tail = atomic_load_explicit(&ring->control->tail, memory_order_relaxed);
+    uint64_t used = atomic_load_explicit(&ring->control->head, memory_order_relaxed) - tail;
+    if (at - tail >= used || at - tail > ring->mask) /* behind a full ring lies its oldest record */
+        return 0;
     /* acquire: pairs with the release in lapse_ring_commit */
-    uint64_t header = atomic_load_explicit(&ring->words[tail & ring->mask], memory_order_acquire);
+    uint64_t header = atomic_load_explicit(&ring->words[at & ring->mask], memory_order_acquire);
     if (!header)
         return 0;
     uint64_t words = header & 0xffff;
     record->kind = (uint8_t)(header >> 16);
     record->flags = (uint8_t)(header >> 24);
     if (words < LAPSE_RECORD_FIXED || words - LAPSE_RECORD_FIXED > scratch_words ||
-        header != lapse_ring_header(tail, words, record->kind, record->flags) ||
-        words > lapse_ring_used(ring)) {
-        hand_back(ring, tail, tail + lapse_ring_used(ring));
+        header != lapse_ring_header(at, words, record->kind, record->flags) ||
+        words > used - (at - tail)) {
+        *position = tail + used;
         return -EBADMSG;
     }
-    uint64_t thread = get(ring, tail + 2);
-    record->time_ns = get(ring, tail + 1);
+    uint64_t thread = get(ring, at + 2);
+    record->time_ns = get(ring, at + 1);
     record->thread = (uint32_t)thread;
     record->tid = (uint32_t)(thread >> 32);
-    record->weight_ns = get(ring, tail + 3);
-    record->label = (uint32_t)get(ring, tail + 4);
-    record->cut_cfa = get(ring, tail + 5);
+    record->weight_ns = get(ring, at + 3);
+    record->label = (uint32_t)get(ring, at + 4);
+    record->cut_cfa = get(ring, at + 5);
     record->depth = (uint32_t)(words - LAPSE_RECORD_FIXED);
     for (uint32_t i = 0; i < record->depth; i++)
-        scratch[i] = get(ring, tail + LAPSE_RECORD_FIXED + i);
+        scratch[i] = get(ring, at + LAPSE_RECORD_FIXED + i);
     record->pcs = scratch;
-    hand_back(ring, tail, tail + words);
+    *position = at + words;
     return 1;
+}
+
+int lapse_ring_pop(struct lapse_ring *ring, struct lapse_record *record, uint64_t *scratch,
+                   uint32_t scratch_words)
+{
+    uint64_t position = atomic_load_explicit(&ring->control->tail, memory_order_relaxed);
+    int result = lapse_ring_peek(ring, &position, record, scratch, scratch_words);
+    lapse_ring_hand_back(ring, position);
+    return result;
 }
 
 bool lapse_ring_is_valid(const struct lapse_ring *ring)

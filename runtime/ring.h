@@ -22,14 +22,16 @@
  *   Full:   head + words - tail > size. The record is dropped and its producer counts it.
  *   Clear:  only the consumer writes 0, only between commit and hand-back. So a free word is 0, and
  *           any free word may become a header.
+ *   Late:   the consumer may read on and hand back later (lapse_ring_peek, lapse_ring_hand_back): the
+ *           drain thread does so once the samples are in the spool.
  *   No ABA: positions grow for ever (2^64 words); the compare-and-swap is on positions.
  *
  * Progress: producers are wait-free (a fixed number of tries, then the record is dropped and
  * counted as full); the consumer never waits in here.
  * Invariants: head - tail <= size; words outside [tail, head) are 0.
  *
- * The control page and the words may lie in a mapped file that outlives the process: a reader then
- * takes the records from tail on whose check fits their position. */
+ * The control page and the words may lie in a mapped file that outlives the process (ring_file.h): a
+ * reader then takes the records from tail on whose check fits their position. */
 #ifndef LAPSE_RUNTIME_RING_H
 #define LAPSE_RUNTIME_RING_H
 
@@ -59,8 +61,17 @@ enum lapse_record_flags {
     LAPSE_RECORD_FAILED = 2,
 };
 
+/* What a reader has to know of a process that died before it made its spool. */
+struct lapse_ring_owner {
+    uint64_t start_ns, start_realtime_ns, gap_ns;
+    uint32_t clock, depth, min_samples, close;
+    uint32_t has_run_id, run_index, run_variant;
+    uint8_t run_id[16];
+    char program[1024];
+};
+
 struct lapse_ring_control {
-    /* Set before the first tick, constant after. */
+    /* Set before the first tick, constant after; magic last. */
     uint64_t magic;
     uint64_t words;
     uint8_t session_id[16];
@@ -68,9 +79,13 @@ struct lapse_ring_control {
     uint64_t pid;
     /* Written by producers, read by the consumer (statistics) and by producers. */
     alignas(64) _Atomic uint64_t head;
+    _Atomic uint64_t recorded; /* samples committed since start, late ticks not included */
     /* Written by the consumer, read by producers. */
     alignas(64) _Atomic uint64_t tail;
+    /* Set before the first tick, constant after. */
+    alignas(64) struct lapse_ring_owner owner;
 };
+_Static_assert(sizeof(struct lapse_ring_control) <= LAPSE_RING_CONTROL_SIZE, "one page");
 
 struct lapse_ring {
     struct lapse_ring_control *control;
@@ -106,6 +121,13 @@ LAPSE_SIGSAFE void lapse_ring_commit(struct lapse_ring *ring, uint64_t position,
  * host wrote over them): everything up to head is then thrown away. */
 int lapse_ring_pop(struct lapse_ring *ring, struct lapse_record *record, uint64_t *scratch,
                    uint32_t scratch_words);
+
+/* The two halves of it. Peek takes the record at *position, which is tail or what an earlier peek left
+ * there, and moves it on; returns as above (-EBADMSG: *position is head then). Hand back gives all
+ * words before `position` to the producers. */
+int lapse_ring_peek(struct lapse_ring *ring, uint64_t *position, struct lapse_record *record,
+                    uint64_t *scratch, uint32_t scratch_words);
+void lapse_ring_hand_back(struct lapse_ring *ring, uint64_t position);
 
 /* Words in use. Any context. */
 uint64_t lapse_ring_used(const struct lapse_ring *ring);

@@ -16,7 +16,7 @@ LAPSE_SIGSAFE uint64_t lapse_ring_reserve(struct lapse_ring *ring, uint64_t word
     /* relaxed: the compare-and-swap below checks it */
     uint64_t head = atomic_load_explicit(&control->head, memory_order_relaxed);
     for (int i = 0; i < TRIES; i++) {
-        /* acquire: pairs with the release of tail in lapse_ring_pop, else our words could be
+        /* acquire: pairs with the release of tail in lapse_ring_hand_back, else our words could be
          * cleared by a consumer that is still busy with them */
         uint64_t tail = atomic_load_explicit(&control->tail, memory_order_acquire);
         if (head - tail > ring->mask + 1) /* stale head: the consumer is past it already */
@@ -49,7 +49,7 @@ LAPSE_SIGSAFE void lapse_ring_commit(struct lapse_ring *ring, uint64_t position,
         put(ring, position + LAPSE_RECORD_FIXED + i, record->pcs[i]);
     uint64_t header = lapse_ring_header(position, LAPSE_RECORD_FIXED + record->depth, record->kind,
                                         record->flags);
-    /* release: the words above; pairs with the acquire in lapse_ring_pop, else the consumer reads
+    /* release: the words above; pairs with the acquire in lapse_ring_peek, else the consumer reads
      * half a stack */
     atomic_store_explicit(&ring->words[position & ring->mask], header, memory_order_release);
 }
@@ -60,5 +60,8 @@ LAPSE_SIGSAFE int lapse_ring_push(struct lapse_ring *ring, const struct lapse_re
     if (position == ~UINT64_C(0))
         return -ENOBUFS;
     lapse_ring_commit(ring, position, record);
+    /* relaxed: a statistic, for who reads the ring of a process that died */
+    if (record->kind == LAPSE_RECORD_SAMPLE)
+        atomic_fetch_add_explicit(&ring->control->recorded, 1, memory_order_relaxed);
     return 0;
 }

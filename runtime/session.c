@@ -16,12 +16,12 @@
 #include "interpose_thread.h"
 #include "message.h"
 #include "real.h"
+#include "ring_file.h"
 #include "state.h"
 #include "store.h"
 #include "sys.h"
 
 #define MS UINT64_C(1000000)
-#define RING_WORDS (UINT64_C(1) << 17)
 #define HANDLERS_NS (100 * MS) /* longest wait for handlers to leave: one may sit in a stopped thread */
 #define CONTROL_NS (2000 * MS)
 
@@ -142,22 +142,11 @@ static int map_memory(void)
 {
     if (lapse_drain.memory)
         return 0;
-    size_t ring_size = LAPSE_RING_CONTROL_SIZE + RING_WORDS * sizeof(uint64_t);
-    char *memory = lapse_sys_map(ring_size + LAPSE_DRAIN_MEMORY);
+    char *memory = lapse_sys_map(LAPSE_RING_SIZE + LAPSE_DRAIN_MEMORY);
     if (!memory)
         return -ENOMEM;
-    lapse_drain.memory = memory + ring_size;
-    return lapse_ring_init(&lapse_runtime.ring, memory, RING_WORDS, 0);
-}
-
-static void clear_ring(void)
-{
-    struct lapse_ring *ring = &lapse_runtime.ring;
-    lapse_sys(SYS_madvise, ring->control, LAPSE_RING_CONTROL_SIZE + RING_WORDS * sizeof(uint64_t), MADV_DONTNEED);
-    lapse_ring_init(ring, ring->control, RING_WORDS, 0);
-    memcpy(ring->control->session_id, lapse_runtime.session_id, sizeof lapse_runtime.session_id);
-    ring->control->period_ns = lapse_runtime.period_ns;
-    ring->control->pid = lapse_runtime.pid;
+    lapse_drain.memory = memory + LAPSE_RING_SIZE;
+    return lapse_ring_init(&lapse_runtime.ring, memory, LAPSE_RING_WORDS, 0);
 }
 
 static uint32_t random_cookie(void)
@@ -183,7 +172,7 @@ static int expand_path(void)
 }
 
 /* What every new session has of its own: at start and in a fork's child. */
-static void new_identity(void)
+static int new_identity(bool open)
 {
     const struct lapse_settings *settings = &lapse_runtime.settings;
     lapse_runtime.pid = (uint32_t)lapse_sys(SYS_getpid);
@@ -198,8 +187,8 @@ static void new_identity(void)
     atomic_store_explicit(&lapse_runtime.unsampled_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_runtime.rate_lowered, 0, memory_order_relaxed);
     lapse_drain_reset();
-    clear_ring();
-    expand_path();
+    int result = lapse_ring_renew(open);
+    return result ? result : expand_path();
 }
 
 static void take_place(void)
@@ -235,10 +224,10 @@ static int set_up(const struct lapse_settings *settings, struct lapse_text *erro
     take_place();
     lapse_slots_init(settings->depth, random_cookie());
     lapse_runtime.depth = settings->depth < lapse_slots.depth ? settings->depth : lapse_slots.depth;
-    new_identity();
-    result = expand_path();
+    result = new_identity(true);
     if (result)
-        lapse_text_string(error, "LAPSE_OUT: name too long");
+        lapse_text_string(error, result == -ENAMETOOLONG ? "LAPSE_OUT: name too long"
+                                                         : lapse_error_text(result));
     return result;
 }
 
@@ -309,7 +298,9 @@ void lapse_session_new_process(enum lapse_state state)
     lapse_thread_forget_self();
     if (lapse_drain.memory) {
         lapse_slots_reset(random_cookie());
-        new_identity();
+        lapse_ring_file_forget();
+        if (new_identity(is_open(state)))
+            state = LAPSE_STATE_DISABLED;
     }
     set_state(state);
 }
@@ -382,8 +373,10 @@ static void write_everything(uint64_t late)
     atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &held, LAPSE_DRAIN_NONE,
                                             memory_order_acq_rel, memory_order_relaxed);
     bool running = atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) != LAPSE_DRAIN_NONE;
-    if (!running && !late && !lapse_ring_used(&lapse_runtime.ring) && !lapse_store.samples)
+    if (!running && !late && !lapse_ring_used(&lapse_runtime.ring) && !lapse_store.samples) {
+        lapse_ring_file_remove();
         return;
+    }
     if (!running && lapse_drain_start()) {
         lapse_drain_finish();
         return;

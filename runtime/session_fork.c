@@ -93,7 +93,7 @@ void lapse_session_fork_child(void)
     lapse_session_new_process(state == LAPSE_STATE_DISABLED ? LAPSE_STATE_DISABLED
                               : goes_on                     ? state
                                                             : LAPSE_STATE_OFF);
-    if (goes_on)
+    if (goes_on && lapse_session_state() == state)
         lapse_thread_adopt_self(bounds, 0);
     nested = 0;
     if (prepared)

@@ -57,6 +57,7 @@ struct lapse_store {
     uint32_t weights_capacity;
     uint64_t samples;             /* taken in so far, late ticks included */
     uint64_t late_ticks;
+    uint64_t ring_position;       /* records before it were taken in */
 
     struct lapse_modules modules; /* as last read */
     uint64_t modules_read_ns;

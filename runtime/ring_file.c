@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* See ring_file.h. */
+#include "ring_file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "message.h"
+#include "state.h"
+#include "sys.h"
+
+/* Empty when the ring is private. Written by the control side, read by whoever finishes. */
+static char path[LAPSE_RINGS_MAX + 64];
+
+static int make_file(size_t size)
+{
+    struct lapse_text text = { path, 0, sizeof path };
+    struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+    uint64_t number;
+    memcpy(&number, lapse_runtime.session_id, sizeof number);
+    lapse_text_string(&text, lapse_runtime.settings.rings);
+    lapse_text_string(&text, "/");
+    lapse_text_number(&text, lapse_runtime.pid);
+    lapse_text_string(&text, "-");
+    lapse_text_number(&text, number);
+    lapse_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &limit);
+    if (limit.rlim_cur < size) /* SIGXFSZ would be the host's */
+        return -EFBIG;
+    long fd = lapse_sys(SYS_open, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return (int)fd;
+    long result = lapse_sys(SYS_fallocate, fd, 0, 0, size);
+    if (!result)
+        return (int)fd;
+    lapse_sys(SYS_unlink, path);
+    lapse_sys(SYS_close, fd);
+    return (int)result;
+}
+
+static int map_file(void *at, size_t size)
+{
+    int fd = make_file(size);
+    if (fd < 0) {
+        path[0] = 0;
+        return fd;
+    }
+    long result = lapse_sys(SYS_mmap, at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+    lapse_sys(SYS_close, fd);
+    if (result < 0 && result > -4096) {
+        lapse_ring_file_remove();
+        return (int)result;
+    }
+    return 0;
+}
+
+static int map(void *at, size_t size, bool shared)
+{
+    lapse_ring_file_remove();
+    if (shared && lapse_runtime.settings.rings[0]) {
+        int result = map_file(at, size);
+        if (!result)
+            return 0;
+        lapse_message(LAPSE_MESSAGE_INFO, "the ring is in private memory: ", lapse_error_text(result),
+                      NULL, NULL);
+    }
+    long result = lapse_sys(SYS_mmap, at, size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return result < 0 && result > -4096 ? (int)result : 0;
+}
+
+/* Who the ring belongs to, for a reader that finds it without its process. */
+static void sign_ring(struct lapse_ring_control *control)
+{
+    const struct lapse_settings *settings = &lapse_runtime.settings;
+    struct lapse_ring_owner *owner = &control->owner;
+    memcpy(control->session_id, lapse_runtime.session_id, sizeof lapse_runtime.session_id);
+    control->period_ns = lapse_runtime.period_ns;
+    control->pid = lapse_runtime.pid;
+    owner->start_ns = lapse_runtime.start_ns;
+    owner->start_realtime_ns = lapse_runtime.start_realtime_ns;
+    owner->gap_ns = settings->gap_ns;
+    owner->clock = lapse_runtime.clock;
+    owner->depth = lapse_runtime.depth;
+    owner->min_samples = settings->min_samples;
+    owner->close = settings->close;
+    owner->has_run_id = settings->has_run_id;
+    owner->run_index = settings->run_index;
+    owner->run_variant = settings->run_variant;
+    memcpy(owner->run_id, settings->run_id, sizeof settings->run_id);
+    lapse_sys(SYS_readlink, "/proc/self/exe", owner->program, sizeof owner->program - 1);
+}
+
+int lapse_ring_renew(bool shared)
+{
+    struct lapse_ring *ring = &lapse_runtime.ring;
+    int result = map(ring->control, LAPSE_RING_SIZE, shared);
+    if (result)
+        return result;
+    if (shared)
+        sign_ring(ring->control);
+    return lapse_ring_init(ring, ring->control, LAPSE_RING_WORDS, 0);
+}
+
+void lapse_ring_file_remove(void)
+{
+    if (path[0])
+        lapse_sys(SYS_unlink, path);
+    path[0] = 0;
+}
+
+void lapse_ring_file_forget(void)
+{
+    path[0] = 0;
+}

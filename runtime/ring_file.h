@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the ring's memory comes from: private pages, or a file in the folder that `lapse record` names
+ * (LAPSE_RINGS). A file's pages outlive the process however it dies, and cli/leftover.c takes from
+ * them what had not reached the spool. One file a session: `PID-NUMBER`, the number from the session's
+ * id; removed when everything is written.
+ *
+ * The file's room is reserved before it is mapped: a page that cannot be had later would raise SIGBUS
+ * in the handler. Context: who starts a session; the child of a fork; the drain thread (remove). */
+#ifndef LAPSE_RUNTIME_RING_FILE_H
+#define LAPSE_RUNTIME_RING_FILE_H
+
+#include <stdbool.h>
+
+#include "ring.h"
+
+#define LAPSE_RING_WORDS (UINT64_C(1) << 17)
+#define LAPSE_RING_SIZE (LAPSE_RING_CONTROL_SIZE + LAPSE_RING_WORDS * sizeof(uint64_t))
+
+/* Fresh zeroed memory in place of the ring's, and a fresh ring in it. `shared`: in a file, if the
+ * settings name a folder and it gives one. Returns 0 or -errno: what lies there may then be another
+ * process's, and there can be no session. */
+int lapse_ring_renew(bool shared);
+/* Remove this session's file, if there is one. The mapping stays. */
+void lapse_ring_file_remove(void);
+/* The child of a fork: the file is the parent's. */
+void lapse_ring_file_forget(void);
+
+#endif
