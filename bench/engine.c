@@ -5,7 +5,8 @@
  *
  *   by names    stacks of depth 40, the innermost 5 frames differ from sample to sample
  *   by nodes    the same change at depth 40 and at depth 400: cost must not grow with depth
- *   lapse fold  edge text of such a stream
+ *   lapse fold  edge text of such a stream, beside `cat` of the same file; then of a stream in which
+ *               hardly a stack comes twice
  *   lapse merge four sorted folded files; the same files through `LC_ALL=C sort | awk` */
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,17 +143,20 @@ static void write_edge(void *context, const struct lapse_edge *edge)
             (unsigned long long)edge->function);
 }
 
-static void make_edges(void)
+/* `stacks` different stacks in any order; 0: each frame that changes is drawn anew, so that hardly
+ * a stack comes twice and the output is larger than the input. */
+static void make_edges(const char *name, uint32_t stacks)
 {
     struct lapse_diff *diff;
     struct lapse_diff_frame frames[40] = { 0 };
-    FILE *file = open_file("edges");
+    FILE *file = open_file(name);
     struct lapse_diff_options options = { .edge = write_edge, .context = file };
     if (lapse_diff_create(&diff, &options))
         abort();
     for (uint32_t i = 0; i < 150000; i++) {
+        uint32_t stack = stacks ? roll(stacks) : 0;
         for (uint32_t at = 0; at < 40; at++)
-            frames[at].function = function_at(roll(40), at, 40);
+            frames[at].function = function_at(stacks ? stack : roll(40), at, 40);
         lapse_diff_push(diff, i + 1, 1, frames, 40, 0);
     }
     lapse_diff_finish(diff);
@@ -221,10 +225,15 @@ static void tools(void)
     char command[1024];
     if (!mkdtemp(folder) || chdir(folder))
         abort();
-    make_edges();
+    make_edges("edges", STACKS);
+    make_edges("edges_new", 0);
     for (int i = 0; i < 4; i++)
         make_folded(i);
-    tool("lapse fold", LAPSE_COMMAND " fold edges > folded", megabytes("edges"), ">= 150");
+    double edge_size = megabytes("edges");
+    tool("cat of the edges", "cat edges > copy", edge_size, "");
+    tool("lapse fold", LAPSE_COMMAND " fold edges > folded", edge_size, ">= 150");
+    tool("lapse fold, each stack new", LAPSE_COMMAND " fold edges_new > folded",
+         megabytes("edges_new"), ">= 150");
     double size = megabytes("?.folded");
     double ours = tool("lapse merge", LAPSE_COMMAND " merge ?.folded > merged", size, ">= 200");
     snprintf(command, sizeof command, "LC_ALL=C sort ?.folded | awk '{ value = $NF; "

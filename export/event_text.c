@@ -24,26 +24,70 @@ bool lapse_decimal_parse(const char *at, const char *end, uint64_t *value)
     return true;
 }
 
-/* The column at *at, which moves behind the tab; NULL at the end of the line. */
+/* The column at *at, which moves behind the tab; NULL at the end of the line. Most columns have a
+ * few bytes: a loop is done before memchr has begun. */
 static char *column(char **at, char *end, size_t *size)
 {
-    char *first = *at, *tab;
+    char *first = *at, *tab = first;
     if (!first)
         return NULL;
-    tab = memchr(first, '\t', (size_t)(end - first));
-    *size = (size_t)((tab ? tab : end) - first);
-    *at = tab ? tab + 1 : NULL;
+    while (tab < end && *tab != '\t')
+        tab++;
+    *size = (size_t)(tab - first);
+    *at = tab < end ? tab + 1 : NULL;
     return first;
+}
+
+/* A number and the tab behind it. */
+static bool number_column(char **at, char *end, uint64_t *value)
+{
+    enum { SAFE_DIGITS = 19 }; /* do not overflow */
+    char *digit = *at, *safe = end - digit < SAFE_DIGITS ? end : digit + SAFE_DIGITS;
+    uint64_t sum = 0;
+    while (digit < safe && (unsigned char)(*digit - '0') <= 9)
+        sum = sum * 10 + (unsigned char)(*digit++ - '0');
+    if (digit < end && digit > *at && *digit == '\t') {
+        *value = sum;
+        *at = digit + 1;
+        return true;
+    }
+    size_t size = 0;
+    char *text = column(at, end, &size);
+    return lapse_decimal_parse(text, text + size, value);
+}
+
+/* Has the word a tab, NUL or backslash? All of its bytes are looked at together. */
+static bool has_mark(const char *at)
+{
+    const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    uint64_t tab = word ^ ones * '\t', backslash = word ^ ones * '\\';
+    return (((word - ones) & ~word) | ((tab - ones) & ~tab) | ((backslash - ones) & ~backslash)) &
+           highs;
+}
+
+/* Is [at, end) the last column, and a name as it stands? */
+static bool plain_rest(const char *at, const char *end)
+{
+    if (end - at < 8) {
+        for (; at < end; at++)
+            if (*at == '\t' || *at == '\\' || !*at)
+                return false;
+        return true;
+    }
+    for (; end - at > 8; at += 8)
+        if (has_mark(at))
+            return false;
+    return !has_mark(end - 8); /* again what was seen before, in part */
 }
 
 static const char *time_and_thread(char **at, char *end, uint64_t *time, const char **thread,
                                    size_t *thread_size)
 {
-    size_t size;
-    char *text = column(at, end, &size);
-    if (!text || !lapse_decimal_parse(text, text + size, time))
+    if (!number_column(at, end, time))
         return "the time is not a whole number";
-    *thread = column(at, end, thread_size);
+    *thread = column(at, end, thread_size); /* *at is NULL: there is none */
     if (!*thread || !*thread_size)
         return "no thread";
     return NULL;
@@ -96,10 +140,14 @@ const char *lapse_edge_parse(char *line, size_t size, struct lapse_edge_line *ed
     edge->is_start = lapse_name_is(text, length, "start");
     if (!edge->is_start && !lapse_name_is(text, length, "end"))
         return "unknown kind of event (expected start or end)";
-    text = column(&at, end, &length);
-    if (!text || !lapse_decimal_parse(text, text + length, &depth) || depth > UINT32_MAX - 1)
+    if (!at || !number_column(&at, end, &depth) || depth > UINT32_MAX - 1)
         return "the depth is not a whole number";
     edge->depth = (uint32_t)depth;
+    if (at && at < end && plain_rest(at, end)) {
+        edge->name = at;
+        edge->name_size = (size_t)(end - at);
+        return NULL;
+    }
     edge->name = column(&at, end, &edge->name_size);
     if (!edge->name || !edge->name_size)
         return "no name";

@@ -24,18 +24,47 @@ uint64_t lapse_hash(uint64_t hash, uint64_t value)
     return hash ^ hash >> 33;
 }
 
+static uint64_t word_at(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Of 1 to 7 bytes, without a call of memcpy. */
+static uint64_t short_word(const char *at, size_t size)
+{
+    uint32_t low, high;
+    if (size < 4)
+        return (uint64_t)(unsigned char)at[0] << 16 | (uint64_t)(unsigned char)at[size / 2] << 8 |
+               (unsigned char)at[size - 1];
+    memcpy(&low, at, sizeof low);
+    memcpy(&high, at + size - 4, sizeof high);
+    return (uint64_t)high << 32 | low;
+}
+
+/* Both halves of the product: one multiplication mixes two words. */
+static uint64_t multiply(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 product;
+    product both = (product)a * b;
+    return (uint64_t)both ^ (uint64_t)(both >> 64);
+}
+
 uint64_t lapse_hash_bytes(const void *bytes, size_t size)
 {
+    const uint64_t odd = 0x9e3779b97f4a7c15u, other = 0xc2b2ae3d27d4eb4fu;
     const char *at = bytes;
-    uint64_t hash = size, word;
-    for (; size >= 8; size -= 8, at += 8) {
-        memcpy(&word, at, 8);
-        hash = lapse_hash(hash, word);
+    uint64_t hash = size * odd, left = 0, right = 0;
+    for (; size > 16; size -= 16, at += 16)
+        hash = multiply(word_at(at) ^ odd, word_at(at + 8) ^ hash);
+    if (size >= 8) { /* the two words may overlap */
+        left = word_at(at);
+        right = word_at(at + size - 8);
+    } else if (size) {
+        left = short_word(at, size);
     }
-    word = 0;
-    if (size)
-        memcpy(&word, at, size);
-    return lapse_hash(hash, word);
+    return multiply(left ^ other, multiply(right ^ hash, odd) ^ hash);
 }
 
 uint32_t lapse_index_find(const struct lapse_index *index, uint64_t hash, lapse_index_equal *equal,

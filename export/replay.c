@@ -171,14 +171,11 @@ static int start(struct lapse_replay *replay, struct thread *thread, uint32_t de
     return push_frame(replay, thread, name);
 }
 
+/* An end that is not that of the frame on top at its depth; see ends_top. */
 static int end(struct lapse_replay *replay, struct thread *thread, uint32_t depth, uint32_t name)
 {
     uint32_t at = thread->depth;
     bool on_top = at && name_at(replay, thread, at - 1) == name;
-    if (on_top && depth == at - 1) {
-        thread->depth--;
-        return 0;
-    }
     if (!replay->repair)
         return on_top ? refuse_depth(replay, thread, false, depth, replay->names.texts[name])
                       : refuse_end(replay, thread, replay->names.texts[name]);
@@ -196,25 +193,51 @@ static int end(struct lapse_replay *replay, struct thread *thread, uint32_t dept
     return 0;
 }
 
-int lapse_replay_event(struct lapse_replay *replay, uint64_t time, const char *thread_name,
-                       size_t thread_size, bool is_start, uint32_t depth, const char *name,
-                       size_t name_size)
+/* Most events by far: the end of what is on top. Its name needs no look-up. */
+static bool ends_top(const struct lapse_replay *replay, const struct thread *thread, uint32_t depth,
+                     const char *name, size_t name_size)
 {
-    struct thread *thread = find_thread(replay, thread_name, thread_size);
-    uint32_t number = lapse_strings_number(&replay->names, name, name_size);
-    int error;
-    if (!thread || number == LAPSE_INDEX_NONE)
-        return -ENOMEM;
+    if (!thread->depth || depth != thread->depth - 1)
+        return false;
+    uint32_t top = name_at(replay, thread, depth);
+    return replay->names.sizes[top] == name_size &&
+           !memcmp(replay->names.texts[top], name, name_size);
+}
+
+/* The time since the thread's last event goes to the stack that was live. */
+static int pass_time(struct lapse_replay *replay, struct thread *thread, uint64_t time)
+{
     if (time < thread->last) {
         if (!replay->repair)
             return refuse_order(replay, thread, time);
         replay->repairs.times++;
         time = thread->last;
     }
-    if (thread->depth)
-        replay->values[thread->nodes[thread->depth - 1]] += time - thread->last;
+    if (thread->depth) {
+        uint64_t *value = &replay->values[thread->nodes[thread->depth - 1]];
+        if (__builtin_add_overflow(*value, time - thread->last, value))
+            return -EOVERFLOW;
+    }
     thread->last = time;
-    error = is_start ? start(replay, thread, depth, number) : end(replay, thread, depth, number);
+    return 0;
+}
+
+int lapse_replay_event(struct lapse_replay *replay, uint64_t time, const char *thread_name,
+                       size_t thread_size, bool is_start, uint32_t depth, const char *name,
+                       size_t name_size)
+{
+    struct thread *thread = find_thread(replay, thread_name, thread_size);
+    int error = thread ? pass_time(replay, thread, time) : -ENOMEM;
+    if (error)
+        return error;
+    if (!is_start && ends_top(replay, thread, depth, name, name_size)) {
+        thread->depth--;
+    } else {
+        uint32_t number = lapse_strings_number(&replay->names, name, name_size);
+        if (number == LAPSE_INDEX_NONE)
+            return -ENOMEM;
+        error = is_start ? start(replay, thread, depth, number) : end(replay, thread, depth, number);
+    }
     replay->position += !error;
     return error;
 }

@@ -26,7 +26,7 @@ struct lapse_replay;
 int lapse_replay_create(struct lapse_replay **replay, bool repair);
 void lapse_replay_destroy(struct lapse_replay *replay);
 
-/* One event. Returns 0, -ENOMEM, or -EINVAL when strict refuses it; lapse_replay_cause then says
+/* One event. Returns 0, -ENOMEM, -EOVERFLOW (more than 64 bits of time in one stack), or -EINVAL when strict refuses it; lapse_replay_cause then says
  * why, naming the event's position counted from 0. */
 int lapse_replay_event(struct lapse_replay *replay, uint64_t time, const char *thread,
                        size_t thread_size, bool is_start, uint32_t depth, const char *name,
