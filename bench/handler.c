@@ -20,15 +20,15 @@
 #include <unistd.h>
 
 #include "lapse.h"
-#include "walk.h"
+#include "trail.h"
 
 enum { FRAMES_MAX = 512, BLOCK = 200, ROUNDS = 151, THREADS = 31 };
-enum handler { EMPTY, WALKER, LAPSE, BACKTRACE, GPERFTOOLS, HANDLERS };
+enum handler { EMPTY, WALKER, TRAIL, LAPSE, BACKTRACE, GPERFTOOLS, HANDLERS };
 
-static const char *const names[HANDLERS] = { "empty", "lapse walker", "lapse", "unw_backtrace",
-                                             "gperftools" };
+static const char *const names[HANDLERS] = { "empty", "lapse walker, no trail", "lapse walker", "lapse",
+                                             "unw_backtrace", "gperftools" };
 static struct sigaction actions[HANDLERS];
-static int present[HANDLERS] = { [EMPTY] = 1, [WALKER] = 1, [BACKTRACE] = 1 };
+static int present[HANDLERS] = { [EMPTY] = 1, [WALKER] = 1, [TRAIL] = 1, [BACKTRACE] = 1 };
 static siginfo_t sent; /* what comes with each signal: a tick of lapse's timer, once one was seen */
 
 static int (*lapse_status_of)(struct lapse_status *);
@@ -44,13 +44,26 @@ static void on_empty(int signal, siginfo_t *info, void *context)
     (void)signal, (void)info, (void)context;
 }
 
-static void on_walker(int signal, siginfo_t *info, void *context)
+static void walk_with(struct lapse_trail *trail, void *context)
 {
-    struct lapse_walk walk = { .pcs = pcs, .max = FRAMES_MAX, .stack = bounds };
-    (void)signal, (void)info;
+    struct lapse_walk walk = { .pcs = pcs, .max = FRAMES_MAX, .stack = bounds, .trail = trail };
     lapse_walk(&walk, context);
     frames = walk.depth;
     flags = walk.flags;
+}
+
+static void on_walker(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info;
+    walk_with(NULL, context);
+}
+
+/* The stack is the same each time here: what a trail does for the frames that did not change. */
+static void on_trail(int signal, siginfo_t *info, void *context)
+{
+    static __thread struct lapse_trail trail;
+    (void)signal, (void)info;
+    walk_with(&trail, context);
 }
 
 static void on_backtrace(int signal, siginfo_t *info, void *context)
@@ -253,6 +266,7 @@ int main(int argc, char **argv)
     set_up_lapse(argv[0], out);
     actions[EMPTY].sa_sigaction = on_empty;
     actions[WALKER].sa_sigaction = on_walker;
+    actions[TRAIL].sa_sigaction = on_trail;
     actions[BACKTRACE].sa_sigaction = on_backtrace;
     for (int handler = 0; handler < GPERFTOOLS; handler++) {
         if (handler == LAPSE)

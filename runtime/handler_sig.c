@@ -94,7 +94,7 @@ static LAPSE_SIGSAFE void capture(struct lapse_slot *slot, const ucontext_t *con
                                   struct lapse_record *record)
 {
     struct lapse_walk walk = { .pcs = lapse_slot_pcs(slot), .max = lapse_runtime.depth,
-                               .stack = slot->stack };
+                               .stack = slot->stack, .trail = lapse_slot_trail(slot) };
     if (in_fault_handler(context)) {
         walk.pcs[0] = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
         walk.depth = 1;

@@ -19,7 +19,8 @@ void lapse_slots_init(uint32_t depth, uint32_t cookie)
     lapse_slots.cookie = cookie;
     if (!lapse_slots.stride) {
         lapse_slots.depth = depth;
-        lapse_slots.stride = round_page(LAPSE_SLOT_PCS_OFFSET + depth * sizeof(uint64_t) + LAPSE_SLOT_STACK);
+        lapse_slots.stride = round_page(LAPSE_SLOT_TRAIL_OFFSET(depth) + sizeof(struct lapse_trail) +
+                                        LAPSE_SLOT_STACK);
     }
 }
 

@@ -9,7 +9,7 @@
  *   LIVE     as above                             whoever ends it claims it by compare-and-swap
  *   ENDING   the thread's end, or the scan        slots_give
  *
- * One slot in memory: the structure, the captured pcs, then the handler's stack, which grows down
+ * One slot in memory: the structure, the captured pcs, the trail, then the handler's stack, which grows down
  * towards them; a guard page lies below each block. No guard page per slot: with 5,000 threads that
  * would be 10,000 more mappings in a host that may have 65,530. */
 #ifndef LAPSE_RUNTIME_SLOTS_H
@@ -21,12 +21,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "walk.h"
+#include "trail.h"
 
 #define LAPSE_SLOTS_PER_BLOCK 64u
 #define LAPSE_SLOT_BLOCKS 2048u /* 131,072 living threads */
 #define LAPSE_SLOT_PCS_OFFSET 512u
 #define LAPSE_SLOT_STACK 28672u
+#define LAPSE_SLOT_TRAIL_OFFSET(depth) (LAPSE_SLOT_PCS_OFFSET + (depth) * sizeof(uint64_t))
 
 enum lapse_slot_state { LAPSE_SLOT_FREE, LAPSE_SLOT_TAKEN, LAPSE_SLOT_LIVE, LAPSE_SLOT_ENDING };
 
@@ -93,6 +94,7 @@ bool lapse_slots_claim(struct lapse_slot *slot);
 /* The slot with this number, NULL when there is none. Any context. */
 LAPSE_SIGSAFE struct lapse_slot *lapse_slots_at(uint32_t index);
 LAPSE_SIGSAFE uint64_t *lapse_slot_pcs(struct lapse_slot *slot);
+LAPSE_SIGSAFE struct lapse_trail *lapse_slot_trail(struct lapse_slot *slot);
 LAPSE_SIGSAFE uintptr_t lapse_slot_stack_top(struct lapse_slot *slot);
 
 /* After fork, in the child: every slot is free again. */

@@ -18,6 +18,11 @@ LAPSE_SIGSAFE uint64_t *lapse_slot_pcs(struct lapse_slot *slot)
     return (uint64_t *)((char *)slot + LAPSE_SLOT_PCS_OFFSET);
 }
 
+LAPSE_SIGSAFE struct lapse_trail *lapse_slot_trail(struct lapse_slot *slot)
+{
+    return (struct lapse_trail *)((char *)slot + LAPSE_SLOT_TRAIL_OFFSET(lapse_slots.depth));
+}
+
 LAPSE_SIGSAFE uintptr_t lapse_slot_stack_top(struct lapse_slot *slot)
 {
     return ((uintptr_t)slot + lapse_slots.stride) & ~(uintptr_t)15;

@@ -28,11 +28,14 @@ enum lapse_walk_flags {
  * User addresses never have this bit. */
 #define LAPSE_PC_GUESSED (UINT64_C(1) << 63)
 
+struct lapse_trail;
+
 struct lapse_walk {
     /* in */
     uint64_t *pcs; /* leaf first */
     uint32_t max;
     struct lapse_stack_bounds stack; /* of the thread */
+    struct lapse_trail *trail; /* of the thread (trail.h), zeroed before its first walk; NULL: none */
     /* out */
     uint32_t depth;
     uint32_t flags;

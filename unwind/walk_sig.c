@@ -10,6 +10,7 @@
 #include <ucontext.h>
 
 #include "memory.h"
+#include "trail.h"
 #include "resolve.h"
 #include "walk_frame.h"
 
@@ -23,6 +24,7 @@ static const uint8_t greg_of_dwarf[16] = {
 
 struct walker {
     struct lapse_walk *walk;
+    struct lapse_trail *trail; /* NULL: look everything up */
     struct lapse_stack_bounds alternate;
     struct lapse_stack_view view;
     struct lapse_frame frame;
@@ -202,31 +204,44 @@ static uint64_t leave_plain_frames(struct walker *walker, uint64_t epoch)
 {
     struct lapse_walk *walk = walker->walk;
     struct lapse_frame *frame = &walker->frame;
+    struct lapse_trail *trail = walker->trail;
     const uintptr_t low = walker->view.low, span = walker->view.span;
     uint64_t *to = walk->pcs + walk->depth, *const end = walk->pcs + walk->max;
     uint64_t sp = frame->sp, bp = frame->bp, pc = frame->pc, rule;
     uint64_t key = frame->registers ? pc : pc - 1;
     for (;;) {
+        if (trail && trail->in_run) {
+            to = lapse_trail_follow(trail, to, end, low, span);
+            const struct lapse_trail_frame *reached = &trail->frames[trail->run_outer];
+            pc = reached->pc, sp = reached->sp, bp = reached->bp;
+            key = pc - 1;
+        }
         rule = lapse_rule_cache_find(epoch, key);
         /* RSP and RBP differ in the lowest bit of their numbers. */
         uint64_t cfa = (rule & 1u << 4 ? sp : bp) + (uint64_t)lapse_rule_cfa_offset(rule);
         if (lapse_rule_kind(rule) != LAPSE_RULE_PLAIN || to == end || cfa <= sp ||
             cfa - 8 - low > span)
             break;
-        uint64_t caller = load_word(cfa - 8);
+        uint64_t caller = load_word(cfa - 8), caller_bp = bp;
+        uintptr_t bp_at = LAPSE_TRAIL_RBP_KEPT;
         if (!caller)
             break;
         if (lapse_rule_rbp(rule) == LAPSE_RBP_AT_CFA) {
-            uintptr_t at = cfa + (uint64_t)lapse_rule_rbp_offset(rule);
-            if (at - low > span)
+            bp_at = cfa + (uint64_t)lapse_rule_rbp_offset(rule);
+            if (bp_at - low > span)
                 break;
-            bp = load_word(at);
+            caller_bp = load_word(bp_at);
         } else if (lapse_rule_rbp(rule) != LAPSE_RBP_KEPT) {
             break;
         }
+        if (trail && key != pc)
+            lapse_trail_leave(trail, pc, sp, bp, bp_at);
         sp = cfa;
+        bp = caller_bp;
         *to++ = pc = caller;
         key = pc - 1;
+        if (trail)
+            lapse_trail_arrive(trail, pc, sp, bp);
     }
     if (to != walk->pcs + walk->depth) {
         walk->depth = (uint32_t)(to - walk->pcs);
@@ -239,12 +254,14 @@ static uint64_t leave_plain_frames(struct walker *walker, uint64_t epoch)
 static void walk_frames(struct walker *walker)
 {
     struct lapse_walk *walk = walker->walk;
+    struct lapse_frame *frame = &walker->frame;
     uint64_t epoch = lapse_rule_cache_epoch();
+    if (walker->trail)
+        lapse_trail_begin(walker->trail, epoch);
     for (;;) {
         uint64_t rule = leave_plain_frames(walker, epoch);
         if (!rule)
-            rule = lapse_rule_resolve(walker->frame.registers ? walker->frame.pc
-                                                              : walker->frame.pc - 1);
+            rule = lapse_rule_resolve(frame->registers ? frame->pc : frame->pc - 1);
         if (!rule) {
             walk->flags |= LAPSE_WALK_GATE_CLOSED;
             return;
@@ -256,17 +273,25 @@ static void walk_frames(struct walker *walker)
             walk->cut_cfa = walker->cfa;
             return;
         }
+        if (walker->trail && !frame->registers)
+            lapse_trail_leave(walker->trail, frame->pc, frame->sp, frame->bp, LAPSE_TRAIL_ASK);
         enum outcome outcome = leave(walker, epoch, rule);
         if (outcome != STEPPED) {
             walk->flags |= outcome == FAILED ? LAPSE_WALK_FAILED : 0;
+            if (walker->trail && !walk->flags)
+                lapse_trail_finish(walker->trail);
             return;
         }
+        if (frame->registers)
+            walker->trail = NULL; /* on another stack from here on */
         if (walk->depth == walk->max) {
             walk->flags |= LAPSE_WALK_TRUNCATED;
             walk->cut_cfa = walker->cfa;
             return;
         }
-        walk->pcs[walk->depth++] = walker->frame.pc | (guessed ? LAPSE_PC_GUESSED : 0);
+        walk->pcs[walk->depth++] = frame->pc | (guessed ? LAPSE_PC_GUESSED : 0);
+        if (walker->trail)
+            lapse_trail_arrive(walker->trail, frame->pc, frame->sp, frame->bp);
     }
 }
 
@@ -280,6 +305,7 @@ LAPSE_SIGSAFE void lapse_walk(struct lapse_walk *walk, const ucontext_t *context
     if (!walk->max)
         return;
     walker.walk = walk;
+    walker.trail = walk->trail;
     walker.alternate.low = (uintptr_t)context->uc_stack.ss_sp;
     walker.alternate.high = walker.alternate.low + context->uc_stack.ss_size;
     walker.cfa = 0;
@@ -288,6 +314,8 @@ LAPSE_SIGSAFE void lapse_walk(struct lapse_walk *walk, const ucontext_t *context
                                          .bp = (uint64_t)gregs[REG_RBP],
                                          .registers = (const uint64_t *)gregs };
     enter_stack(&walker, walker.frame.sp);
+    if (walker.view.foreign)
+        walker.trail = NULL;
     walk->pcs[walk->depth++] = walker.frame.pc;
     walk_frames(&walker);
 }

@@ -15,6 +15,6 @@ awk -v agree="$min_agree" -v root="$min_root" '
     /^samples/ {
         seen = 1
         printf "%.2f %% agree, %.2f %% reach the root\n", 100 * $4 / $2, 100 * $12 / $2
-        bad = $2 < 100 || 100 * $4 < agree * $2 || 100 * $12 < root * $2
+        bad = $2 < 100 || 100 * $4 < agree * $2 || 100 * $12 < root * $2 || $16 != 0
     }
     END { exit !seen || bad }' "$out"

@@ -3,11 +3,12 @@
  * loop from the same ucontext, and the two are compared frame by frame. At exit one line goes to the
  * file that UNWIND_PROBE_OUT names:
  *
- *   samples N agree N differ N guessed N failed N root N passed_over N
+ *   samples N agree N differ N guessed N failed N root N passed_over N untrue_trails N
  *
  * agree: every pc is the same up to where unw_step stops, or to the first pc that is a guess (there
  * unw_step guesses too, and without checking). Passed over: the loader was running, whose lock
- * unw_step would wait for. */
+ * unw_step would wait for. Untrue trails: walks with the trail of the walks before them that gave
+ * anything else than the same walk without one. */
 #define UNW_LOCAL_ONLY
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,17 +23,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "walk.h"
+#include "trail.h"
 
 enum { FRAMES_MAX = 1024, SHOWN_MAX = 8, INTERVAL_NS = 400000 };
 
-static struct { uint64_t samples, agree, differ, guessed, failed, root, passed_over; } counts;
+static struct { uint64_t samples, agree, differ, guessed, failed, root, passed_over, untrue_trails; } counts;
 static struct {
     uint32_t depth, flags, their_depth;
     uint64_t ours[FRAMES_MAX], theirs[FRAMES_MAX];
 } shown[SHOWN_MAX];
 static struct lapse_stack_bounds main_bounds;
-static uint64_t ours[FRAMES_MAX], theirs[FRAMES_MAX];
+static uint64_t ours[FRAMES_MAX], theirs[FRAMES_MAX], trailed[FRAMES_MAX];
+static struct lapse_trail trail;
 static timer_t timer;
 static uint64_t random_state = 88172645463325252u;
 static pid_t owner;
@@ -117,6 +119,11 @@ static void on_tick(int signal, siginfo_t *info, void *context)
     if (gettid() == owner) { /* the counters have one writer */
         struct lapse_walk walk = { .pcs = ours, .max = FRAMES_MAX, .stack = main_bounds };
         lapse_walk(&walk, context);
+        struct lapse_walk again = { .pcs = trailed, .max = FRAMES_MAX, .stack = main_bounds, .trail = &trail };
+        lapse_walk(&again, context);
+        counts.untrue_trails += again.depth != walk.depth || again.flags != walk.flags ||
+                                again.cut_cfa != walk.cut_cfa ||
+                                memcmp(ours, trailed, walk.depth * sizeof *ours) != 0;
         compare(&walk, context);
     }
     arm();
@@ -166,9 +173,10 @@ __attribute__((destructor)) static void stop(void)
     if (!file)
         return;
     fprintf(file,
-            "samples %lu agree %lu differ %lu guessed %lu failed %lu root %lu passed_over %lu\n",
+            "samples %lu agree %lu differ %lu guessed %lu failed %lu root %lu passed_over %lu "
+            "untrue_trails %lu\n",
             counts.samples, counts.agree, counts.differ, counts.guessed, counts.failed, counts.root,
-            counts.passed_over);
+            counts.passed_over, counts.untrue_trails);
     for (unsigned i = 0; i < SHOWN_MAX && shown[i].depth; i++) {
         fprintf(file, "# flags %u\n", shown[i].flags);
         show(file, "ours  ", shown[i].ours, shown[i].depth);

@@ -10,9 +10,9 @@
 #include <ucontext.h>
 
 #include "rules.h"
-#include "walk.h"
+#include "trail.h"
 
-enum { MAX = 256 };
+enum { MAX = 512 };
 
 static uint64_t pcs[MAX];
 static struct lapse_walk walked;
@@ -232,4 +232,87 @@ Test(walk, function_of_nothing)
     int covered = 1;
     cr_assert_eq(lapse_unwind_function(8, &covered), 0);
     cr_assert_eq(covered, 0);
+}
+
+/* The trail of the walks before must change nothing about a walk, whatever happened in between. */
+static struct lapse_trail trail;
+static uint64_t trailed[MAX];
+
+__attribute__((noinline)) static void walk_both_ways(uint32_t max)
+{
+    ucontext_t context;
+    getcontext(&context);
+    sigaltstack(NULL, &context.uc_stack);
+    walked = (struct lapse_walk){ .pcs = pcs, .max = max, .stack = bounds };
+    lapse_walk(&walked, &context);
+    struct lapse_walk again = { .pcs = trailed, .max = max, .stack = bounds, .trail = &trail };
+    for (int i = 0; i < 2; i++) { /* the second time over its own trail */
+        lapse_walk(&again, &context);
+        cr_assert_eq(again.depth, walked.depth, "%u frames, %u without a trail", again.depth, walked.depth);
+        cr_assert_eq(again.flags, walked.flags);
+        cr_assert_eq(again.cut_cfa, walked.cut_cfa);
+        cr_assert_arr_eq(trailed, pcs, walked.depth * sizeof *pcs);
+    }
+}
+
+/* Two callers whose frames are alike, so that the same callee stands at the same place under either. */
+static uint64_t dice = 88172645463325252u;
+static void roll(int depth, uint32_t max);
+
+__attribute__((noinline)) static void left(int depth, uint32_t max)
+{
+    roll(depth, max);
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) static void right(int depth, uint32_t max)
+{
+    roll(depth, max);
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) static void wide(int depth, uint32_t max)
+{
+    volatile char *room = __builtin_alloca(16 + dice % 7 * 16); /* a frame by RBP, of changing size */
+    room[0] = 1;
+    roll(depth, max);
+    room[0] = 2;
+}
+
+__attribute__((noinline)) static void roll(int depth, uint32_t max)
+{
+    static void (*const callees[])(int, uint32_t) = { left, right, wide };
+    dice ^= dice << 13, dice ^= dice >> 7, dice ^= dice << 17;
+    if (depth)
+        callees[dice % 3](depth - 1, max);
+    else
+        walk_both_ways(max);
+    __asm__ volatile("");
+}
+
+Test(walk, a_trail_changes_nothing)
+{
+    for (int i = 0; i < 3000; i++) {
+        dice ^= dice << 13, dice ^= dice >> 7, dice ^= dice << 17;
+        left((int)(dice % 40), MAX);
+        if (i % 100 == 0)
+            lapse_unwind_forget();
+    }
+}
+
+Test(walk, a_trail_changes_nothing_about_cut_stacks)
+{
+    for (int i = 0; i < 3000; i++) {
+        dice ^= dice << 13, dice ^= dice >> 7, dice ^= dice << 17;
+        left((int)(dice % 40), 8 + (uint32_t)(dice >> 20) % 60);
+    }
+}
+
+/* More frames than a trail holds, then few, then many again. */
+Test(walk, a_trail_changes_nothing_about_deep_stacks)
+{
+    static const int depths[] = { 3, 100, 126, 200, 5, 150, 40 };
+    for (int i = 0; i < 200; i++)
+        left(depths[i % 7], MAX);
+    cr_assert_gt(walked.depth, 0);
 }
