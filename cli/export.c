@@ -22,7 +22,7 @@ static const char help_options[] =
     "\n"
     "  -t, --to=FORMAT      one of the above; may be left out when -o ends as FORMAT's files do\n"
     "  -o, --output=FILE    instead of standard output; written beside it and then renamed\n"
-    "      --processes, --threads, --labels\n"
+    "      --processes, --threads, --labels, --label-root=KEY\n"
     "                       a frame for each below the root (folded)\n"
     "      --lines          names with their line, stacks apart by line (folded)\n"
     "      --unit=UNIT      samples (default), us or ns (folded)\n"
@@ -37,7 +37,7 @@ static const char help_options[] =
     "  -h, --help           this text\n";
 
 enum { OPTION_UNIT = 1000, OPTION_MINIMUM, OPTION_WIDTH, OPTION_MIN_SAMPLES, OPTION_CLOSE, OPTION_GAP,
-       OPTION_TITLE, OPTION_FLAG };
+       OPTION_TITLE, OPTION_LABEL_ROOT, OPTION_FLAG };
 
 struct export {
     const struct lapse_export_format *format;
@@ -119,6 +119,7 @@ static bool read_option(struct export *export, int option, const char *text)
         break;
     case 'o': export->output = text; break;
     case OPTION_TITLE: export->options.title = text; break;
+    case OPTION_LABEL_ROOT: export->options.label_root = text; break;
     case OPTION_UNIT: return read_unit(export, text);
     case OPTION_CLOSE: return read_close(export, text);
     case OPTION_MINIMUM: return read_share(export, text);
@@ -152,7 +153,8 @@ static int read_options(struct export *export, int argc, char **argv)
         { "min-samples", required_argument, NULL, OPTION_MIN_SAMPLES },
         { "close", required_argument, NULL, OPTION_CLOSE }, { "gap", required_argument, NULL, OPTION_GAP },
         { "threads", no_argument, &threads, 1 }, { "processes", no_argument, &processes, 1 },
-        { "labels", no_argument, &labels, 1 }, { "lines", no_argument, &lines, 1 },
+        { "labels", no_argument, &labels, 1 },
+        { "label-root", required_argument, NULL, OPTION_LABEL_ROOT }, { "lines", no_argument, &lines, 1 },
         { "inverted", no_argument, &inverted, 1 }, { "no-inlines", no_argument, &no_inlines, 1 },
         { "no-symbols", no_argument, &no_symbols, 1 },
         { "help", no_argument, NULL, 'h' }, { 0 },

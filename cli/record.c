@@ -40,14 +40,20 @@ static const char help[] =
     "                          for the events (see lapse events)\n"
     "      --exit-budget-ms=N  longest time for names at a process's end (default: 2000)\n"
     "      --export=LIST       leave NAME.folded, NAME.events or both (folded,events) as well\n"
+    "      --repeat=N          run COMMAND N times into one recording\n"
+    "      --warmup=M          M runs before that are not kept\n"
+    "      --interleave=LINE   a second command, run in turn with COMMAND (A B A B), so that drift meets\n"
+    "                          both alike: `lapse diff FILE` compares COMMAND (base) with LINE (new).\n"
+    "                          Without characters that only a shell understands no shell is used\n"
+    "                          A run that fails ends the series; its status is the exit status\n"
     "      --verbose           liblapse says what it does\n"
     "  -q, --quiet             no report\n"
     "  -h, --help              this text\n";
 
 enum {
-    STATUS_CANNOT_RUN = 126,
     TOP_FUNCTIONS = 10,
-    SETTINGS_MAX = 24,
+    SETTINGS_MAX = 28,
+    RUNS_MAX = 100000,
 };
 
 /* Long options that only pass a variable on. */
@@ -80,7 +86,8 @@ struct record {
     const char *output;
     bool quiet, folded, events;
     const char *values[SETTING_COUNT];
-    char **command;
+    char *interleave;
+    struct lapse_record_series series;
 };
 
 static bool is_valid(const struct setting *setting, const char *value)
@@ -129,7 +136,7 @@ static bool set_exports(struct record *record, const char *text)
     return true;
 }
 
-enum { OPTION_EXPORT = 1000, OPTION_SETTING };
+enum { OPTION_EXPORT = 1000, OPTION_REPEAT, OPTION_WARMUP, OPTION_INTERLEAVE, OPTION_SETTING };
 
 static void fill_options(struct option options[SETTINGS_MAX])
 {
@@ -140,9 +147,25 @@ static void fill_options(struct option options[SETTINGS_MAX])
                                           OPTION_SETTING + (int)count };
     options[count++] = (struct option){ "output", required_argument, NULL, 'o' };
     options[count++] = (struct option){ "export", required_argument, NULL, OPTION_EXPORT };
+    options[count++] = (struct option){ "repeat", required_argument, NULL, OPTION_REPEAT };
+    options[count++] = (struct option){ "warmup", required_argument, NULL, OPTION_WARMUP };
+    options[count++] = (struct option){ "interleave", required_argument, NULL, OPTION_INTERLEAVE };
     options[count++] = (struct option){ "quiet", no_argument, NULL, 'q' };
     options[count++] = (struct option){ "help", no_argument, NULL, 'h' };
     options[count] = (struct option){ NULL, 0, NULL, 0 };
+}
+
+static bool set_runs(struct lapse_record_series *series, int option, const char *text)
+{
+    const char *name = option == OPTION_REPEAT ? "repeat" : "warmup";
+    uint64_t value;
+    if (!lapse_option_number("record", name, text, &value))
+        return false;
+    if (value > RUNS_MAX || (option == OPTION_REPEAT && !value))
+        return lapse_complain("record", "--%s: %s is not a number from %d to %d", name, text,
+                              option == OPTION_REPEAT, RUNS_MAX), false;
+    *(option == OPTION_REPEAT ? &series->repeat : &series->warmup) = (uint32_t)value;
+    return true;
 }
 
 /* Returns -1 to go on, else the exit status. */
@@ -159,6 +182,11 @@ static int read_options(struct record *record, int argc, char **argv)
             record->output = optarg;
         else if (option == 'q')
             record->quiet = true;
+        else if (option == OPTION_INTERLEAVE)
+            record->interleave = optarg;
+        else if ((option == OPTION_REPEAT || option == OPTION_WARMUP) &&
+                 !set_runs(&record->series, option, optarg))
+            return LAPSE_STATUS_BAD;
         else if (option == OPTION_EXPORT && !set_exports(record, optarg))
             return LAPSE_STATUS_BAD;
         else if (option == 'F' && !set_value(record, 0, optarg))
@@ -168,7 +196,7 @@ static int read_options(struct record *record, int argc, char **argv)
     }
     if (optind >= argc)
         return lapse_complain("record", "no command given; `lapse record -- COMMAND ARGUMENT...`");
-    record->command = argv + optind;
+    record->series.commands[0].arguments = argv + optind;
     return -1;
 }
 
@@ -182,11 +210,12 @@ static void set_preload(const char *library)
     free(value);
 }
 
-/* The environment of the command, made in our own, which nothing else of us looks at later. */
+/* The environment of the commands, made in our own, which nothing else of us looks at later. What
+ * changes from run to run is set with each. `out` becomes the folder of the spools. */
 static void set_environment(const struct record *record, const char *library,
-                            const struct lapse_record_place *place)
+                            const struct lapse_record_place *place, char out[2 * PATH_MAX])
 {
-    char out[2 * PATH_MAX + 16], id[33];
+    char id[33];
     uint8_t random[16] = { 0 };
     size_t size = 0;
     for (const char *at = place->spools; *at; at++) {
@@ -194,7 +223,7 @@ static void set_environment(const struct record *record, const char *library,
         if (*at == '%')
             out[size++] = '%';
     }
-    strcpy(out + size, "/%e-%p");
+    out[size] = 0;
     if (getrandom(random, sizeof random, 0) < 0)
         memcpy(random, place->spools + strlen(place->spools) - 6, 6);
     for (size_t i = 0; i < sizeof random; i++)
@@ -202,7 +231,6 @@ static void set_environment(const struct record *record, const char *library,
     for (size_t i = 0; i < SETTING_COUNT; i++)
         if (record->values[i])
             setenv(settings[i].variable, record->values[i], 1);
-    setenv("LAPSE_OUT", out, 1);
     setenv("LAPSE_EXPORT", "none", 1);
     setenv("LAPSE_RUN_ID", id, 1);
     set_preload(library);
@@ -220,15 +248,8 @@ static void warn_of(enum lapse_obstacle obstacle, const char *subject)
                        causes[obstacle]);
 }
 
-static double cpu_seconds(const struct rusage *usage)
+static void report_nothing(double cpu, enum lapse_obstacle obstacle)
 {
-    return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
-           (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1e-6;
-}
-
-static void report_nothing(const struct lapse_record_run *run, enum lapse_obstacle obstacle)
-{
-    double cpu = cpu_seconds(&run->usage);
     if (obstacle != LAPSE_OBSTACLE_NONE)
         lapse_complain("record", "nothing was sampled: lapse was not loaded (see the warning above)");
     else if (cpu < 0.02)
@@ -259,8 +280,38 @@ static int write_export(struct lapse_profile *profile, const struct lapse_record
     return 0;
 }
 
-static void write_report(struct lapse_profile *profile, const struct lapse_record_place *place,
-                         const struct lapse_record_run *run)
+/* Top functions of the runs of one command. */
+static void write_variant(struct lapse_table table, uint32_t variant)
+{
+    struct lapse_profile *profile = table.profile;
+    struct lapse_view_options options = { 0 };
+    uint32_t *threads = malloc((profile->thread_count + 1) * sizeof *threads);
+    struct lapse_view *view;
+    for (uint32_t i = 0; threads && i < profile->thread_count; i++)
+        if (profile->processes[profile->threads[i].process].variant == variant)
+            threads[options.thread_count++] = i;
+    options.threads = threads;
+    if (threads && options.thread_count && !lapse_view_create(&view, profile, &options)) {
+        fprintf(stderr, "\n%s\n", variant ? "new:" : "base:");
+        table.view = view;
+        lapse_table_functions(&table);
+        lapse_view_destroy(view);
+    }
+    free(threads);
+}
+
+static void write_tables(const struct record *record, const struct lapse_table *table)
+{
+    if (record->series.command_count == 1) {
+        lapse_table_functions(table);
+        return;
+    }
+    write_variant(*table, 0);
+    write_variant(*table, 1);
+}
+
+static void write_report(const struct record *record, struct lapse_profile *profile,
+                         const struct lapse_record_place *place)
 {
     struct lapse_view *view;
     if (lapse_view_create(&view, profile, NULL))
@@ -269,19 +320,21 @@ static void write_report(struct lapse_profile *profile, const struct lapse_recor
         .profile = profile, .view = view, .to = stderr, .limit = TOP_FUNCTIONS,
         .colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR"),
     };
-    double cpu = cpu_seconds(&run->usage), sampled = (double)profile->weight_ns * 1e-9;
+    double cpu = record->series.cpu_seconds, sampled = (double)profile->weight_ns * 1e-9;
     fputc('\n', stderr);
+    if (record->series.repeat > 1 || record->series.command_count > 1)
+        lapse_record_series_tell(&record->series, stderr);
     lapse_table_summary(&table);
     if (cpu - sampled > 0.05 * cpu && cpu - sampled > 0.05 && profile->processes[0].clock == LAPSE_RECORDED_CPU)
         fprintf(stderr, "! command and children used %.3f s of CPU time, samples stand for %.3f s: the "
                 "rest ran before lapse was loaded, without it or paused\n", cpu, sampled);
-    lapse_table_functions(&table);
-    fprintf(stderr, "%s: %.1f kB; `lapse report` shows more of it\n", place->path, (double)place->bytes / 1e3);
+    write_tables(record, &table);
+    fprintf(stderr, "%s: %.1f kB; `lapse %s` shows more of it\n", place->path, (double)place->bytes / 1e3,
+            record->series.command_count > 1 ? "diff" : "report");
     lapse_view_destroy(view);
 }
 
-static void tell(const struct record *record, const struct lapse_record_place *place,
-                 const struct lapse_record_run *run)
+static void tell(const struct record *record, const struct lapse_record_place *place)
 {
     char copy[PATH_MAX];
     char *paths[] = { copy };
@@ -297,13 +350,14 @@ static void tell(const struct record *record, const struct lapse_record_place *p
     if (record->events)
         write_export(profile, place, "events");
     if (!record->quiet)
-        write_report(profile, place, run);
+        write_report(record, profile, place);
     lapse_input_close(profile);
 }
 
 static int finish(const struct record *record, struct lapse_record_place *place,
-                  const struct lapse_record_run *run, enum lapse_obstacle obstacle)
+                  enum lapse_obstacle obstacle)
 {
+    const struct lapse_record_run *run = &record->series.last;
     if (lapse_record_collect(place))
         return 1;
     lapse_record_place_remove(place);
@@ -311,9 +365,9 @@ static int finish(const struct record *record, struct lapse_record_place *place,
         lapse_complain("record", "the command was ended by signal %d (%s)", run->signal,
                        strsignal(run->signal));
     if (place->spool_count)
-        tell(record, place, run);
-    else if (!record->quiet)
-        report_nothing(run, obstacle);
+        tell(record, place);
+    else if (!record->quiet && record->series.sums[0].runs)
+        report_nothing(record->series.cpu_seconds, obstacle);
     return 0;
 }
 
@@ -324,32 +378,48 @@ static void default_name(char name[PATH_MAX], const char *command)
     snprintf(name, PATH_MAX, "lapse-%.200s-%d", slash && slash[1] ? slash + 1 : command, (int)getpid());
 }
 
+/* Paths of the commands; warnings about what cannot be profiled. Returns 0 or an exit status. */
+static int find_commands(struct record *record, enum lapse_obstacle *obstacle)
+{
+    struct lapse_record_series *series = &record->series;
+    char subject[PATH_MAX];
+    series->command_count = record->interleave ? 2 : 1;
+    int status = record->interleave ? lapse_record_split(&series->commands[1], record->interleave) : 0;
+    *obstacle = LAPSE_OBSTACLE_NONE;
+    for (uint32_t i = 0; i < series->command_count && !status; i++)
+        status = lapse_record_find(series->commands[i].arguments[0], series->commands[i].path);
+    for (uint32_t i = 0; i < series->command_count && !status; i++) {
+        enum lapse_obstacle found = lapse_record_obstacle(series->commands[i].path, subject);
+        warn_of(found, subject);
+        *obstacle = found ? found : *obstacle;
+    }
+    return status;
+}
+
 int lapse_command_record(int argc, char **argv)
 {
-    struct record record = { 0 };
+    static struct record record; /* large, and one is all there is */
     struct lapse_record_place place;
-    char library[PATH_MAX], path[PATH_MAX], subject[PATH_MAX], name[PATH_MAX];
+    enum lapse_obstacle obstacle;
+    char library[PATH_MAX], name[PATH_MAX], out[2 * PATH_MAX];
+    record.series.repeat = 1;
     int status = read_options(&record, argc, argv);
     if (status >= 0)
         return status;
-    status = lapse_record_find(record.command[0], path);
-    if (status)
+    if ((status = find_commands(&record, &obstacle)))
         return status;
     if (!lapse_record_library(library))
         return LAPSE_STATUS_BAD;
-    default_name(name, record.command[0]);
+    default_name(name, record.series.commands[0].arguments[0]);
     if (lapse_record_place_make(&place, record.output ? record.output : name))
         return LAPSE_STATUS_BAD;
-    enum lapse_obstacle obstacle = lapse_record_obstacle(path, subject);
-    warn_of(obstacle, subject);
-    set_environment(&record, library, &place);
-    struct lapse_record_run run = { .arguments = record.command, .path = path, .environment = environ };
-    int error = lapse_record_run(&run);
-    if (error) {
+    set_environment(&record, library, &place, out);
+    record.series.out_folder = out;
+    status = lapse_record_series_run(&record.series, &place);
+    if (!record.series.started) {
         lapse_record_place_remove(&place);
-        lapse_complain("record", "%s: %s", path, strerror(-error));
-        return error == -ENOENT ? 127 : STATUS_CANNOT_RUN;
+        return status;
     }
-    int failed = finish(&record, &place, &run, obstacle);
-    return run.status ? run.status : failed;
+    int failed = finish(&record, &place, obstacle);
+    return status ? status : failed;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* lapse record in parts: record.c reads options and tells the story, record_check.c looks at the
- * command before it runs, record_run.c runs it, record_collect.c makes one recording of the spools. */
+ * command before it runs, record_run.c runs it, record_series.c runs it or two in turn as often as
+ * asked, record_collect.c makes one recording of the spools. */
 #ifndef LAPSE_CLI_RECORD_H
 #define LAPSE_CLI_RECORD_H
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/resource.h>
 
 /* Why a command cannot be profiled, though it can run. */
@@ -33,7 +35,7 @@ struct lapse_record_run {
     int status;             /* as the shell would give it: 0-255, 128+N */
     bool signalled;
     int signal;
-    struct rusage usage;    /* of the command and all children that were waited for */
+    struct rusage usage;    /* CPU time of the command and all children that were waited for */
     double seconds;         /* it took */
 };
 
@@ -58,5 +60,35 @@ int lapse_record_place_make(struct lapse_record_place *place, const char *output
 int lapse_record_collect(struct lapse_record_place *place);
 /* The private folder and all in it. */
 void lapse_record_place_remove(struct lapse_record_place *place);
+
+struct lapse_record_command {
+    char **arguments;
+    char path[PATH_MAX];
+};
+struct lapse_record_sum { uint32_t runs; double cpu_mean, cpu_squares, seconds; };
+
+/* Runs of one command, or of two in turn. */
+struct lapse_record_series {
+    struct lapse_record_command commands[2]; /* the first is the base, variant 0 */
+    uint32_t command_count;
+    uint32_t repeat, warmup;
+    const char *out_folder; /* of the spools, as LAPSE_OUT wants it */
+    /* Afterwards: */
+    struct lapse_record_run last;
+    struct lapse_record_sum sums[2]; /* of the runs that are kept */
+    double cpu_seconds;
+    bool started;           /* at least one run could be started */
+};
+
+/* Words of a command line; a shell for one that needs it. `line` is kept and changed. Returns 0 or an
+ * exit status after a message. */
+int lapse_record_split(struct lapse_record_command *command, char *line);
+/* Warm-ups, then the runs: A B A B. Ends with the first run that fails; its spools and those of
+ * warm-ups are removed (but for a single plain run, which is kept whatever its status). Returns that
+ * status or 0. */
+int lapse_record_series_run(struct lapse_record_series *series, const struct lapse_record_place *place);
+/* A line for each command: CPU time per run with its interval. */
+void lapse_record_series_tell(const struct lapse_record_series *series, FILE *to);
+double lapse_record_cpu_seconds(const struct rusage *usage);
 
 #endif

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,15 +74,20 @@ static int exec_result(int from)
     return size == sizeof cause ? -cause : 0;
 }
 
+/* CPU time of children so far is known as a sum only: that before this run is taken off. */
 static void wait_for(pid_t pid, struct lapse_record_run *run)
 {
+    struct rusage before;
     int status = 0;
+    getrusage(RUSAGE_CHILDREN, &before);
     while (wait4(pid, &status, 0, &run->usage) < 0 && errno == EINTR)
         ;
     run->signalled = WIFSIGNALED(status);
     run->signal = run->signalled ? WTERMSIG(status) : 0;
     run->status = run->signalled ? 128 + run->signal : WEXITSTATUS(status);
     getrusage(RUSAGE_CHILDREN, &run->usage);
+    timersub(&run->usage.ru_utime, &before.ru_utime, &run->usage.ru_utime);
+    timersub(&run->usage.ru_stime, &before.ru_stime, &run->usage.ru_stime);
 }
 
 static double now(void)

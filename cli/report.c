@@ -27,6 +27,7 @@ static const char help[] =
     "      --lines=FUNCTION     hot lines of its source\n"
     "      --threads            a line per thread\n"
     "      --processes          a line per process\n"
+    "      --by=KEY             a line per value of this label; with --tree a tree for each\n"
     "      --sort=KEY           self (default), total or name\n"
     "      --limit=N            rows (default 30; 0: all)\n"
     "      --minimum=PERCENT    calls of a tree below this share are not shown (default 0.5)\n"
@@ -40,12 +41,12 @@ static const char help[] =
     "      --color=WHEN         auto (default: on a terminal, unless NO_COLOR is set), always, never\n"
     "  -h, --help               this text\n";
 
-enum shown { SHOW_FUNCTIONS, SHOW_TREE, SHOW_CALLERS, SHOW_CALLEES, SHOW_LINES, SHOW_THREADS, SHOW_PROCESSES };
+enum shown { SHOW_FUNCTIONS, SHOW_TREE, SHOW_CALLERS, SHOW_CALLEES, SHOW_LINES, SHOW_THREADS, SHOW_PROCESSES, SHOW_LABELS };
 enum {
     OPTION_SHOWN = 1000, /* and the next ones: enum shown */
     OPTION_INVERTED = 1100, OPTION_SORT, OPTION_LIMIT, OPTION_MINIMUM, OPTION_COLLAPSE, OPTION_NO_INLINES,
     OPTION_NO_SYMBOLS,
-    OPTION_THREAD, OPTION_PROCESS, OPTION_LABEL, OPTION_FROM, OPTION_UNTIL, OPTION_FORMAT, OPTION_COLOUR,
+    OPTION_THREAD, OPTION_PROCESS, OPTION_LABEL, OPTION_BY, OPTION_FROM, OPTION_UNTIL, OPTION_FORMAT, OPTION_COLOUR,
 };
 
 struct report {
@@ -152,6 +153,7 @@ static bool read_option(struct report *report, int option, const char *text)
     case OPTION_THREAD: return add_number("thread", text, &report->tids, &report->tid_count);
     case OPTION_PROCESS: return add_number("process", text, &report->pids, &report->pid_count);
     case OPTION_LABEL: return read_label(report, text);
+    case OPTION_BY: report->view.group_by_label = text; return true;
     default: return false; /* getopt has said why */
     }
 }
@@ -175,6 +177,7 @@ static int read_options(struct report *report, int argc, char **argv)
         { "no-symbols", no_argument, NULL, OPTION_NO_SYMBOLS },
         { "thread", required_argument, NULL, OPTION_THREAD },
         { "process", required_argument, NULL, OPTION_PROCESS },
+        { "by", required_argument, NULL, OPTION_BY },
         { "label", required_argument, NULL, OPTION_LABEL }, { "from", required_argument, NULL, OPTION_FROM },
         { "until", required_argument, NULL, OPTION_UNTIL },
         { "format", required_argument, NULL, OPTION_FORMAT },
@@ -187,6 +190,8 @@ static int read_options(struct report *report, int argc, char **argv)
         if (!read_option(report, option, optarg))
             return LAPSE_STATUS_BAD;
     }
+    if (report->view.group_by_label && report->shown == SHOW_FUNCTIONS)
+        report->shown = SHOW_LABELS;
     return -1;
 }
 
@@ -275,6 +280,7 @@ static int write_report(const struct report *report)
     case SHOW_LINES: error = write_lines(report); break;
     case SHOW_THREADS: error = lapse_table_threads(&report->table); break;
     case SHOW_PROCESSES: error = lapse_table_processes(&report->table); break;
+    case SHOW_LABELS: error = lapse_table_labels(&report->table, report->view.group_by_label); break;
     default: error = write_tree(report);
     }
     if (error > 0)

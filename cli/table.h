@@ -26,6 +26,8 @@ void lapse_table_summary(const struct lapse_table *table);
 int lapse_table_functions(const struct lapse_table *table);
 int lapse_table_threads(const struct lapse_table *table);
 int lapse_table_processes(const struct lapse_table *table);
+/* A line per value of the label `key`; the view is grouped by it. */
+int lapse_table_labels(const struct lapse_table *table, const char *key);
 void lapse_table_notes(const struct lapse_table *table);
 
 /* Pieces that the call tree needs as well. */

@@ -104,6 +104,19 @@ static void add_line(struct folded *folded, const char *group, const struct laps
     weights[line] += weight;
 }
 
+/* `[KEY=VALUE]` of the innermost label with the key. */
+static void group_label(struct folded *folded, uint32_t set, const char *key)
+{
+    const struct lapse_profile_label_set *labels = &folded->profile->label_sets[set];
+    char text[NAME_BYTES];
+    for (uint32_t i = labels->count; i-- > 0;)
+        if (!strcmp(labels->labels[i].key, key)) {
+            snprintf(text, sizeof text, "[%.1000s=%.3000s]", key, labels->labels[i].value);
+            line_frame(folded, text);
+            return;
+        }
+}
+
 static void group_labels(struct folded *folded, uint32_t set)
 {
     const struct lapse_profile_label_set *labels = &folded->profile->label_sets[set];
@@ -136,6 +149,8 @@ static uint32_t group_make(struct folded *folded, uint32_t thread_index, uint32_
     }
     if (folded->options->labels)
         group_labels(folded, labels);
+    if (folded->options->label_root)
+        group_label(folded, labels, folded->options->label_root);
     return lapse_strings_number(&folded->groups, folded->line ? folded->line : "",
                                 folded->line_size);
 }
@@ -166,7 +181,8 @@ static int collect(struct folded *folded)
 {
     struct lapse_profile *profile = folded->profile;
     const struct lapse_export_options *options = folded->options;
-    if ((options->threads || options->processes || options->labels) && profile->has_times) {
+    if ((options->threads || options->processes || options->labels ||
+         options->label_root) && profile->has_times) {
         int error = lapse_profile_each_sample(profile, add_sample, folded);
         for (uint32_t i = 0; i < folded->cell_count && !error && !folded->error; i++)
             add_line(folded, folded->groups.texts[folded->cells[i].group],

@@ -25,6 +25,7 @@ struct lapse_export_options {
     bool threads;          /* a frame per thread below the root */
     bool processes;        /* a frame per process, outside the thread's */
     bool labels;           /* a frame per label set, inside the thread's */
+    const char *label_root; /* a frame per value of this label (none without it), inside the thread's */
     bool lines;            /* names with `:LINE`, stacks apart by line */
     enum lapse_export_unit unit;
     bool inverted;         /* pictures: leaf first */

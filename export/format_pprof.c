@@ -263,7 +263,7 @@ static void put_labels(struct pprof *pprof, uint32_t thread, uint32_t labels)
     const struct lapse_profile_label_set *set = &profile->label_sets[labels];
     for (uint32_t i = 0; profile->label_set_count && i < set->count; i++) {
         bool repeated = is_reserved(set->labels[i].key);
-        for (uint32_t j = 0; j < i && !repeated; j++)
+        for (uint32_t j = i + 1; j < set->count && !repeated; j++) /* the innermost counts */
             repeated = !strcmp(set->labels[i].key, set->labels[j].key);
         if (!repeated)
             put_label(pprof, set->labels[i].key, set->labels[i].value, 0);

@@ -46,7 +46,7 @@ static bool has_groups(const struct lapse_view_options *options)
 static const char *label_of(const struct lapse_profile *profile, uint32_t set, const char *key)
 {
     const struct lapse_profile_label_set *labels = &profile->label_sets[set];
-    for (uint32_t i = 0; i < labels->count; i++)
+    for (uint32_t i = labels->count; i-- > 0;) /* of equal keys the innermost counts */
         if (!strcmp(labels->labels[i].key, key))
             return labels->labels[i].value;
     return NULL;

@@ -48,8 +48,7 @@ LAPSE_API int lapse_stop(void)
 {
     if (lapse_session_state() == LAPSE_STATE_DISABLED)
         return 0;
-    lapse_session_finish(LAPSE_FINISH_STOP, 0);
-    return atomic_load_explicit(&lapse_drain.error, memory_order_relaxed);
+    return lapse_session_stop();
 }
 
 LAPSE_API int lapse_pause(void)
@@ -65,6 +64,11 @@ LAPSE_API int lapse_resume(void)
 LAPSE_API int lapse_flush(void)
 {
     return lapse_session_flush();
+}
+
+LAPSE_API int lapse_snapshot(const char *path)
+{
+    return lapse_session_snapshot(path);
 }
 
 LAPSE_API int lapse_status(struct lapse_status *status)

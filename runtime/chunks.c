@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "annotations.h"
 #include "drain.h"
 #include "message.h"
 #include "state.h"
@@ -20,6 +21,7 @@ enum { /* fields of Chunk */
 };
 
 #define FULL (LAPSE_CHUNK_MAX / 4 * 3)
+#define LABEL_BYTES 1024 /* of a key, a value or a span's name; the rest is cut off */
 
 static bool send(struct lapse_store *store)
 {
@@ -221,6 +223,51 @@ static bool put_nodes(struct lapse_store *store)
     return true;
 }
 
+static bool put_labels(struct lapse_store *store)
+{
+    char text[LABEL_BYTES];
+    for (; store->label_sets_written < store->label_set_count; store->label_sets_written++) {
+        const struct lapse_label_set *set = &store->label_sets[store->label_sets_written];
+        if (!room(store))
+            return false;
+        size_t mark = lapse_wire_begin(&store->wire, CHUNK_LABELS);
+        lapse_wire_uint(&store->wire, 1, store->label_sets_written + 1);
+        for (uint32_t i = 0; i < set->count; i++) {
+            size_t label = lapse_wire_begin(&store->wire, 2);
+            lapse_store_host_string(text, sizeof text, store->label_pairs[set->first + i].key);
+            lapse_wire_string(&store->wire, 1, text);
+            lapse_store_host_string(text, sizeof text, store->label_pairs[set->first + i].value);
+            lapse_wire_string(&store->wire, 2, text);
+            lapse_wire_end(&store->wire, label);
+        }
+        lapse_wire_end(&store->wire, mark);
+    }
+    return true;
+}
+
+static bool put_spans(struct lapse_store *store)
+{
+    char text[LABEL_BYTES];
+    for (uint32_t i = 0; i < store->span_count; i++) {
+        const struct lapse_pending_span *span = &store->spans[i];
+        if (!room(store)) {
+            /* What went out stays out. */
+            memmove(store->spans, span, (store->span_count - i) * sizeof *span);
+            store->span_count -= i;
+            return false;
+        }
+        lapse_store_host_string(text, sizeof text, span->name);
+        size_t mark = lapse_wire_begin(&store->wire, CHUNK_SPANS);
+        lapse_wire_uint(&store->wire, 1, span->thread);
+        lapse_wire_uint(&store->wire, 2, span->start_ns);
+        lapse_wire_uint(&store->wire, 3, span->end_ns);
+        lapse_wire_string(&store->wire, 4, text);
+        lapse_wire_end(&store->wire, mark);
+    }
+    store->span_count = 0;
+    return true;
+}
+
 enum sample_field { TIME = 3, NODE, LEAF, WEIGHT, LABEL, CFA };
 
 /* One packed list of a block. Labels and cut CFAs are left out where all are 0. */
@@ -275,6 +322,7 @@ static void put_counters(struct lapse_store *store)
         lapse_unwind_cache_full(), store->write_errors,
         atomic_load_explicit(&lapse_slots.next_thread, memory_order_relaxed),
         totals.dropped_weight, store->lost_samples,
+        atomic_load_explicit(&lapse_annotations_dropped, memory_order_relaxed),
     };
     size_t mark = lapse_wire_begin(&store->wire, CHUNK_COUNTERS);
     for (uint32_t i = 0; i < sizeof values / sizeof *values; i++)
@@ -294,7 +342,7 @@ static void forget_thread(struct lapse_store *store, uint32_t id)
 
 void lapse_store_write(struct lapse_store *store)
 {
-    if (!store->samples || (store->unsent && !send(store)))
+    if ((!store->samples && !store->span_count) || (store->unsent && !send(store)))
         return;
     if (!store->header_written) {
         put_header(store);
@@ -310,7 +358,7 @@ void lapse_store_write(struct lapse_store *store)
         if (thread && !put_thread(store, thread))
             return;
     }
-    if (!put_nodes(store) || !room(store))
+    if (!put_labels(store) || !put_spans(store) || !put_nodes(store) || !room(store))
         return;
     if (store->wire.size + store->pending_count * 60 > LAPSE_CHUNK_MAX - 4096 && !send(store))
         return;

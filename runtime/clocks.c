@@ -67,6 +67,8 @@ uint64_t lapse_clock_late(const struct lapse_slot *slot)
  * at once and count as late. */
 void lapse_clock_arm(struct lapse_slot *slot, uint64_t from_ns)
 {
+    if (atomic_load_explicit(&slot->excluded, memory_order_relaxed))
+        return;
     uint64_t period = atomic_load_explicit(&slot->period_ns, memory_order_relaxed);
     if (atomic_load_explicit(&slot->perf_fd, memory_order_relaxed) >= 0) {
         lapse_sys(SYS_ioctl, atomic_load_explicit(&slot->perf_fd, memory_order_relaxed),

@@ -114,7 +114,7 @@ void lapse_drain_finish(void)
         take_records();
         take_late_ticks();
         write_records();
-        if (lapse_store.samples) {
+        if (lapse_store.header_written || lapse_store.samples) {
             lapse_outputs_write(&lapse_store, deadline);
             lapse_store_write_end(&lapse_store, lapse_drain.reason, lapse_drain.signal);
         }
@@ -175,6 +175,13 @@ static bool turn(uint32_t requests)
     write_records();
     if (requests & LAPSE_DRAIN_IDS)
         take_ids(lapse_drain.ids);
+    if (requests & LAPSE_DRAIN_SNAPSHOT) {
+        atomic_store_explicit(&lapse_drain.snapshot_result,
+                              lapse_outputs_snapshot(&lapse_store, lapse_drain.snapshot_path),
+                              memory_order_relaxed);
+        atomic_fetch_add_explicit(&lapse_drain.snapshots, 1, memory_order_release);
+        lapse_sys_wake(&lapse_drain.snapshots);
+    }
     if (requests & (LAPSE_DRAIN_FLUSH | LAPSE_DRAIN_IDS)) {
         atomic_store_explicit(&lapse_drain.error, lapse_store.first_error, memory_order_relaxed);
         atomic_fetch_add_explicit(&lapse_drain.flushes, 1, memory_order_release);
@@ -230,7 +237,9 @@ static void ring_bell(enum lapse_drain_request request)
 bool lapse_drain_ask(enum lapse_drain_request request, uint64_t timeout_ns)
 {
     uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + timeout_ns;
-    _Atomic uint32_t *answer = request == LAPSE_DRAIN_FINISH ? &lapse_drain.finished : &lapse_drain.flushes;
+    _Atomic uint32_t *answer = request == LAPSE_DRAIN_FINISH     ? &lapse_drain.finished
+                               : request == LAPSE_DRAIN_SNAPSHOT ? &lapse_drain.snapshots
+                                                                 : &lapse_drain.flushes;
     uint32_t before = atomic_load_explicit(answer, memory_order_acquire);
     ring_bell(request);
     if (request == LAPSE_DRAIN_LEAVE)

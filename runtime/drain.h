@@ -25,6 +25,7 @@ enum lapse_drain_request {
     LAPSE_DRAIN_FINISH = 2, /* write everything, end */
     LAPSE_DRAIN_LEAVE = 4,  /* write what there is, end the thread; the next tick starts another */
     LAPSE_DRAIN_IDS = 8,    /* take on lapse_drain.ids */
+    LAPSE_DRAIN_SNAPSHOT = 16, /* write everything so far to lapse_drain.snapshot_path */
 };
 
 /* What the host has become. Owned by the asker until the request is answered. */
@@ -50,6 +51,9 @@ struct lapse_drain {
     bool wary;                  /* the host asked for sandboxes; inherited over fork */
     uint32_t reason, signal;    /* for the end mark; written before a finish request */
     const struct lapse_drain_ids *ids; /* written before an ids request */
+    char snapshot_path[LAPSE_PATH_MAX]; /* written before a snapshot request; ours, it may time out */
+    _Atomic uint32_t snapshots; /* futex: snapshot requests answered */
+    _Atomic int32_t snapshot_result;
     char *memory;               /* stack, then thread-local block */
 };
 extern struct lapse_drain lapse_drain;

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "annotations.h"
 #include "clocks.h"
 #include "drain.h"
 #include "interpose.h"
@@ -120,13 +121,14 @@ static LAPSE_SIGSAFE void capture(struct lapse_slot *slot, const ucontext_t *con
 static LAPSE_SIGSAFE void record_tick(struct lapse_slot *slot, const ucontext_t *context,
                                       uint64_t time, uint64_t weight)
 {
+    uint64_t labels[2 * LAPSE_LABELS_MAX];
+    int32_t tid = atomic_load_explicit(&slot->tid, memory_order_relaxed);
     struct lapse_record record = {
-        .kind = LAPSE_RECORD_SAMPLE, .thread = slot->thread,
-        .tid = (uint32_t)atomic_load_explicit(&slot->tid, memory_order_relaxed),
-        .label = (uint32_t)atomic_load_explicit(&slot->label, memory_order_relaxed),
-        .time_ns = time, .weight_ns = weight,
+        .kind = LAPSE_RECORD_SAMPLE, .thread = slot->thread, .tid = (uint32_t)tid,
+        .time_ns = time, .weight_ns = weight, .labels = labels,
     };
     capture(slot, context, &record);
+    record.label_count = lapse_annotations_labels(tid, labels);
     if (lapse_ring_push(&lapse_runtime.ring, &record)) {
         count(&slot->counts.dropped_full, 1);
         count(&slot->counts.dropped_weight, weight);
@@ -168,7 +170,8 @@ LAPSE_SIGSAFE void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *c
         uint64_t time = now_ns();
         uint64_t weight = expiries * atomic_load_explicit(&slot->period_ns, memory_order_relaxed);
         count(&slot->delivered, expiries);
-        if (time >= lapse_runtime.begin_ns && time < lapse_runtime.end_ns) {
+        bool paused = lapse_annotations_paused(atomic_load_explicit(&slot->tid, memory_order_relaxed));
+        if (time >= lapse_runtime.begin_ns && time < lapse_runtime.end_ns && !paused) {
             count(&slot->counts.ticks, 1);
             count(&slot->counts.merged, expiries - 1);
             record_tick(slot, context, time, weight);

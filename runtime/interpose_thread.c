@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include "annotations.h"
 #include "clocks.h"
 #include "interpose.h"
 #include "session.h"
@@ -114,8 +115,16 @@ static void begin(struct lapse_slot *slot, struct lapse_stack_bounds stack, uint
     bool running = atomic_load_explicit(&lapse_runtime.state, memory_order_relaxed) == LAPSE_STATE_RUNNING;
     if (lapse_clock_create(slot, from_ns, running))
         atomic_fetch_add_explicit(&lapse_runtime.unsampled_threads, 1, memory_order_relaxed);
-    /* release: pairs with the acquire of whoever claims or scans it */
-    atomic_store_explicit(&slot->state, LAPSE_SLOT_LIVE, memory_order_release);
+    lapse_annotations_begin(slot);
+    /* seq_cst: pairs with the state that a stop sets before it goes through the slots: either it sees
+     * this one, or we see that the session is over */
+    atomic_store_explicit(&slot->state, LAPSE_SLOT_LIVE, memory_order_seq_cst);
+    enum lapse_state state = atomic_load_explicit(&lapse_runtime.state, memory_order_seq_cst);
+    if ((state == LAPSE_STATE_RUNNING || state == LAPSE_STATE_PAUSED) || !lapse_slots_claim(slot))
+        return;
+    lapse_thread_forget_self();
+    lapse_clock_delete(slot);
+    lapse_slots_give(slot);
 }
 
 void lapse_thread_adopt_self(struct lapse_stack_bounds stack, uint64_t from_ns)
@@ -137,8 +146,7 @@ void *lapse_thread_start(void *argument)
     void *(*start)(void *) = slot->start;
     void *start_argument = slot->argument;
     uint64_t size = slot->stack.high - slot->stack.low;
-    lapse_mask_thread_begin(slot->label != 0);
-    slot->label = 0;
+    lapse_mask_thread_begin(slot->mask_wish);
     uint64_t mask = lapse_sys_block_signals();
     if (lapse_session_is_mine())
         begin(slot, bounds_of_self(size), 0);
@@ -172,7 +180,7 @@ LAPSE_INTERPOSE int pthread_create(pthread_t *thread, const pthread_attr_t *attr
     slot->start = start;
     slot->argument = argument;
     slot->stack = (struct lapse_stack_bounds){ 0, stack_size_of(attr) };
-    slot->label = lapse_mask_for_new_thread(attr); /* carried to the new thread */
+    slot->mask_wish = lapse_mask_for_new_thread(attr);
     int result = create(thread, attr, lapse_thread_start, slot);
     if (result)
         lapse_slots_give(slot);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is written beside the spool when a session ends: symbols into the spool, then OUT.folded.
- * OUT.events is in events.c. Context: the drain thread, within the exit budget.
+ * OUT.events is in events.c; a snapshot of a running session. Context: the drain thread, within the exit budget.
  * Folded text: lines `name;name value`, sorted by their bytes, equal stacks summed, values in samples
  * of one period. No text is put together before it is written: nodes are compared where their paths
  * part, so that memory grows with the number of stacks and not with their length. */
@@ -411,4 +411,57 @@ void lapse_outputs_write(struct lapse_store *store, uint64_t deadline_ns)
         write_folded(&names);
     if (lapse_runtime.settings.exports & LAPSE_EXPORT_EVENTS)
         lapse_events_write(&names);
+}
+
+/* The spool's bytes so far. */
+static int copy_spool(struct lapse_spool *from, int to)
+{
+    static char bytes[65536];
+    for (uint64_t at = 0; at < from->size;) {
+        long got = lapse_spool_read(from, bytes, sizeof bytes, at);
+        int error = got > 0 ? lapse_spool_write_all(to, bytes, (size_t)got, at) : (int)got;
+        if (got <= 0 || error)
+            return got ? error : -EIO;
+        at += (uint64_t)got;
+    }
+    return 0;
+}
+
+/* Names into the snapshot alone: the store writes chunks, so it is lent the other file for a moment. */
+static void add_names(struct lapse_store *store, int fd)
+{
+    struct lapse_names names = { .store = store };
+    struct stat status;
+    if (collect_functions(&names) || lapse_sys(SYS_fstat, fd, &status))
+        return;
+    resolve_names(&names, lapse_sys_clock(CLOCK_MONOTONIC) + lapse_runtime.settings.exit_budget_ms * UINT64_C(500000));
+    static struct lapse_spool own;
+    memcpy((void *)&own, &store->spool, sizeof own);
+    atomic_store_explicit(&store->spool.fd, fd, memory_order_relaxed);
+    store->spool.device = status.st_dev;
+    store->spool.inode = status.st_ino;
+    lapse_store_write_symbols(store, names.functions, names.count);
+    store->wire.size = 0; /* a failed write stays out of the session's own file */
+    store->unsent = false;
+    memcpy((void *)&store->spool, &own, sizeof own);
+    for (uint32_t i = 0; i < names.count; i++)
+        if (names.functions[i].name)
+            lapse_arena_resize(&store->arena, (char *)names.functions[i].name,
+                               strlen(names.functions[i].name) + 1, 0);
+}
+
+int lapse_outputs_snapshot(struct lapse_store *store, const char *path)
+{
+    if (!store->header_written || store->unsent)
+        return store->unsent ? store->first_error : -ENODATA;
+    long fd = lapse_sys(SYS_open, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+    if (fd < 0)
+        return (int)fd;
+    int result = copy_spool(&store->spool, (int)fd);
+    if (!result)
+        add_names(store, (int)fd);
+    else
+        lapse_sys(SYS_unlink, path);
+    lapse_sys(SYS_close, fd);
+    return result;
 }

@@ -73,12 +73,14 @@ int lapse_ring_peek(struct lapse_ring *ring, uint64_t *position, struct lapse_re
     record->thread = (uint32_t)thread;
     record->tid = (uint32_t)(thread >> 32);
     record->weight_ns = get(ring, at + 3);
-    record->label = (uint32_t)get(ring, at + 4);
+    uint64_t pairs = get(ring, at + 4), rest = words - LAPSE_RECORD_FIXED;
     record->cut_cfa = get(ring, at + 5);
-    record->depth = (uint32_t)(words - LAPSE_RECORD_FIXED);
-    for (uint32_t i = 0; i < record->depth; i++)
+    record->label_count = pairs <= rest / 2 ? (uint32_t)pairs : 0;
+    record->depth = (uint32_t)(rest - 2 * record->label_count);
+    for (uint32_t i = 0; i < rest; i++)
         scratch[i] = get(ring, at + LAPSE_RECORD_FIXED + i);
     record->pcs = scratch;
+    record->labels = scratch + record->depth;
     *position = at + words;
     return 1;
 }

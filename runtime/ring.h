@@ -9,9 +9,9 @@
  *   1 time     CLOCK_MONOTONIC, ns
  *   2 thread   low half: number in the recording; high half: kernel thread id
  *   3 weight   ns
- *   4 label    label-set number
+ *   4 labels   pairs of labels
  *   5 cfa      of the outermost captured frame when the stack is cut, else 0
- *   6...       pcs, leaf first
+ *   6...       pcs, leaf first; then the labels, outermost first: key, value (addresses of strings)
  *
  * Producers (handlers; any number, any thread) reserve by compare-and-swap on head, write words 1..,
  * and commit by a release store of word 0. Consumer (one) reads the record at tail once its word 0
@@ -53,6 +53,8 @@ enum lapse_record_kind {
     LAPSE_RECORD_SAMPLE = 1,
     LAPSE_RECORD_NOT_SAMPLED = 2, /* late ticks: weight without a stack */
     LAPSE_RECORD_THREAD_END = 3,  /* weight is the thread's CPU time at its end */
+    LAPSE_RECORD_SPAN = 4,        /* from weight to time; cfa is the address of its name */
+    LAPSE_RECORD_THREAD_NAME = 5, /* cfa is the address of the name */
 };
 
 /* enum RawFlag of docs/lapse.proto, plus what the walk says beside it. */
@@ -96,10 +98,11 @@ struct lapse_ring {
 struct lapse_record {
     uint8_t kind, flags;
     uint32_t thread, tid;
-    uint32_t label;
     uint64_t time_ns, weight_ns, cut_cfa;
     const uint64_t *pcs;
     uint32_t depth;
+    uint32_t label_count;   /* pairs */
+    const uint64_t *labels; /* 2 words a pair */
 };
 
 /* `memory`: LAPSE_RING_CONTROL_SIZE + words * 8 zeroed bytes, page-aligned, the caller's. `start`:

@@ -37,18 +37,24 @@ static void put(struct lapse_ring *ring, uint64_t position, uint64_t value)
     atomic_store_explicit(&ring->words[position & ring->mask], value, memory_order_relaxed);
 }
 
+static uint64_t words_of(const struct lapse_record *record)
+{
+    return LAPSE_RECORD_FIXED + record->depth + 2 * (uint64_t)record->label_count;
+}
+
 LAPSE_SIGSAFE void lapse_ring_commit(struct lapse_ring *ring, uint64_t position,
                                      const struct lapse_record *record)
 {
     put(ring, position + 1, record->time_ns);
     put(ring, position + 2, record->thread | (uint64_t)record->tid << 32);
     put(ring, position + 3, record->weight_ns);
-    put(ring, position + 4, record->label);
+    put(ring, position + 4, record->label_count);
     put(ring, position + 5, record->cut_cfa);
     for (uint32_t i = 0; i < record->depth; i++)
         put(ring, position + LAPSE_RECORD_FIXED + i, record->pcs[i]);
-    uint64_t header = lapse_ring_header(position, LAPSE_RECORD_FIXED + record->depth, record->kind,
-                                        record->flags);
+    for (uint32_t i = 0; i < 2 * record->label_count; i++)
+        put(ring, position + LAPSE_RECORD_FIXED + record->depth + i, record->labels[i]);
+    uint64_t header = lapse_ring_header(position, words_of(record), record->kind, record->flags);
     /* release: the words above; pairs with the acquire in lapse_ring_peek, else the consumer reads
      * half a stack */
     atomic_store_explicit(&ring->words[position & ring->mask], header, memory_order_release);
@@ -56,7 +62,7 @@ LAPSE_SIGSAFE void lapse_ring_commit(struct lapse_ring *ring, uint64_t position,
 
 LAPSE_SIGSAFE int lapse_ring_push(struct lapse_ring *ring, const struct lapse_record *record)
 {
-    uint64_t position = lapse_ring_reserve(ring, LAPSE_RECORD_FIXED + record->depth);
+    uint64_t position = lapse_ring_reserve(ring, words_of(record));
     if (position == ~UINT64_C(0))
         return -ENOBUFS;
     lapse_ring_commit(ring, position, record);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "annotations.h"
 #include "clocks.h"
 #include "drain.h"
 #include "interpose.h"
@@ -48,6 +49,7 @@ static void set_state(enum lapse_state state)
 {
     /* seq_cst: pairs with the handler, which sets `inside` and then reads the state */
     atomic_store_explicit(&lapse_runtime.state, state, memory_order_seq_cst);
+    lapse_annotations_open(state == LAPSE_STATE_RUNNING || state == LAPSE_STATE_PAUSED);
 }
 
 static bool is_open(enum lapse_state state)
@@ -68,14 +70,20 @@ int lapse_session_signal(void)
 static int control_begin(void)
 {
     int32_t self = (int32_t)lapse_sys(SYS_gettid);
-    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + CONTROL_NS;
+    uint64_t start = lapse_sys_clock(CLOCK_MONOTONIC);
     for (int32_t none = 0; !atomic_compare_exchange_strong_explicit(
              &control_owner, &none, self, memory_order_acquire, memory_order_relaxed);
          none = 0) {
         if (none == self)
             return -EDEADLK;
-        if (lapse_sys_clock(CLOCK_MONOTONIC) > deadline)
+        uint64_t waited = lapse_sys_clock(CLOCK_MONOTONIC) - start;
+        if (waited > CONTROL_NS)
             return -EBUSY;
+        /* Forked while another thread held it: that thread is not here, and takes nothing back. */
+        if (waited > 20 * MS && lapse_sys(SYS_tgkill, lapse_sys(SYS_getpid), none, 0) == -ESRCH &&
+            atomic_compare_exchange_strong_explicit(&control_owner, &none, self, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return 0;
         lapse_sys(SYS_sched_yield);
     }
     return 0;
@@ -121,10 +129,14 @@ static void drop_slot(struct lapse_slot *slot, void *context)
         lapse_slots_give(slot);
 }
 
-/* Until every handler that saw the old state has left, or for a bounded time. */
+/* Until every handler (and writer of a span) that saw the old state has left, or for a bounded time. */
 static void wait_for_handlers(void)
 {
     uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + HANDLERS_NS;
+    /* seq_cst: pairs with the thread that counts itself in and then looks at the session */
+    while (atomic_load_explicit(&lapse_annotations_inside, memory_order_seq_cst) &&
+           lapse_sys_clock(CLOCK_MONOTONIC) < deadline)
+        lapse_sys(SYS_sched_yield);
     uint32_t count = atomic_load_explicit(&lapse_slots.count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++) {
         struct lapse_slot *slot = lapse_slots_at(i);
@@ -279,6 +291,7 @@ int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns,
         result = is_open(state) ? -EALREADY : state == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
     else if (!(result = set_up(settings, error)) && !(result = install_handler()) &&
              !(result = install_toggle())) {
+        lapse_annotations_new_session();
         set_state(settings->start_paused ? LAPSE_STATE_PAUSED : LAPSE_STATE_RUNNING);
         lapse_thread_adopt_self(lapse_thread_own_bounds(), count_from(settings, from_ns));
         if (!lapse_runtime.preloaded)
@@ -295,6 +308,7 @@ void lapse_session_new_process(enum lapse_state state)
     atomic_store_explicit(&quiesced, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_NONE, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.alive, 0, memory_order_relaxed);
+    atomic_store_explicit(&lapse_annotations_inside, 0, memory_order_relaxed);
     lapse_thread_forget_self();
     if (lapse_drain.memory) {
         lapse_slots_reset(random_cookie());
@@ -310,18 +324,20 @@ int lapse_session_pause(bool pause)
     int result = control_begin();
     if (result)
         return result;
-    enum lapse_state from = pause ? LAPSE_STATE_RUNNING : LAPSE_STATE_PAUSED;
+    uint32_t from = pause ? LAPSE_STATE_RUNNING : LAPSE_STATE_PAUSED;
+    uint32_t to = pause ? LAPSE_STATE_PAUSED : LAPSE_STATE_RUNNING;
     enum lapse_state state = lapse_session_state();
-    if (!is_open(state)) {
-        result = state == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
-    } else if (state == from) {
-        if (pause) {
-            for_each_living(disarm, NULL);
-            wait_for_handlers();
-        }
-        set_state(pause ? LAPSE_STATE_PAUSED : LAPSE_STATE_RUNNING);
+    if (pause && state == LAPSE_STATE_RUNNING) {
+        for_each_living(disarm, NULL);
+        wait_for_handlers();
+    }
+    /* Compare: the drain thread may end a session whose duration is over meanwhile. */
+    if (atomic_compare_exchange_strong_explicit(&lapse_runtime.state, &from, to, memory_order_seq_cst,
+                                                memory_order_acquire)) {
         if (!pause)
             for_each_living(arm, NULL);
+    } else if (!is_open((enum lapse_state)from)) {
+        result = from == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
     }
     control_end();
     return result;
@@ -333,8 +349,10 @@ static bool begin_stop(void)
     uint32_t state = (uint32_t)lapse_session_state();
     while (is_open((enum lapse_state)state))
         if (atomic_compare_exchange_weak_explicit(&lapse_runtime.state, &state, LAPSE_STATE_STOPPING,
-                                                  memory_order_seq_cst, memory_order_acquire))
+                                                  memory_order_seq_cst, memory_order_acquire)) {
+            lapse_annotations_open(false);
             return true;
+        }
     return false;
 }
 
@@ -401,6 +419,16 @@ static void swallow_pending_ticks(void)
         }
 }
 
+int lapse_session_stop(void)
+{
+    int result = control_begin();
+    if (result)
+        return result;
+    lapse_session_finish(LAPSE_FINISH_STOP, 0);
+    control_end();
+    return atomic_load_explicit(&lapse_drain.error, memory_order_relaxed);
+}
+
 void lapse_session_finish(enum lapse_finish_reason reason, int signal)
 {
     if (lapse_sys(SYS_getpid) != (long)lapse_runtime.pid)
@@ -444,6 +472,25 @@ int lapse_session_flush(void)
     if (!lapse_drain_ask(LAPSE_DRAIN_FLUSH, lapse_runtime.settings.exit_budget_ms * MS))
         return -ETIMEDOUT;
     return atomic_load_explicit(&lapse_drain.error, memory_order_relaxed);
+}
+
+int lapse_session_snapshot(const char *path)
+{
+    size_t size = strlen(path) + 1;
+    int result = size > sizeof lapse_drain.snapshot_path ? -ENAMETOOLONG : control_begin();
+    if (result)
+        return result;
+    if (!lapse_session_is_mine())
+        result = -EPERM;
+    else if (atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_NONE)
+        result = -ENODATA;
+    if (!result) {
+        memcpy(lapse_drain.snapshot_path, path, size);
+        result = lapse_drain_ask(LAPSE_DRAIN_SNAPSHOT, lapse_runtime.settings.exit_budget_ms * MS)
+                     ? atomic_load_explicit(&lapse_drain.snapshot_result, memory_order_relaxed) : -ETIMEDOUT;
+    }
+    control_end();
+    return result;
 }
 
 void lapse_session_sandbox(void)

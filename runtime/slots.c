@@ -17,6 +17,7 @@ static uint64_t round_page(uint64_t size)
 void lapse_slots_init(uint32_t depth, uint32_t cookie)
 {
     lapse_slots.cookie = cookie;
+    memset((void *)&lapse_slots.gone, 0, sizeof lapse_slots.gone); /* counters are a session's */
     if (!lapse_slots.stride) {
         lapse_slots.depth = depth;
         lapse_slots.stride = round_page(LAPSE_SLOT_TRAIL_OFFSET(depth) + sizeof(struct lapse_trail) +
@@ -86,12 +87,13 @@ struct lapse_slot *lapse_slots_take(void)
     atomic_store_explicit(&slot->inside, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->costly, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->delivered, 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->label, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->period_ns, 0, memory_order_relaxed);
     memset(&slot->stack, 0, sizeof slot->stack);
     memset((void *)&slot->counts, 0, sizeof slot->counts);
     slot->due_before = slot->first_ns = slot->start_ns = 0;
     slot->rounds = slot->scan_missed = 0;
+    slot->mask_wish = false;
+    atomic_store_explicit(&slot->excluded, false, memory_order_relaxed);
     slot->thread = atomic_fetch_add_explicit(&lapse_slots.next_thread, 1, memory_order_relaxed) + 1;
     atomic_fetch_add_explicit(&lapse_slots.living, 1, memory_order_relaxed);
     atomic_store_explicit(&slot->state, LAPSE_SLOT_TAKEN, memory_order_release);

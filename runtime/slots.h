@@ -55,12 +55,13 @@ struct lapse_slot {
     void *(*start)(void *);     /* the host's function and argument, from parent to new thread */
     void *argument;
     uint32_t rounds;            /* of key destructors at the thread's end */
+    _Atomic bool excluded;      /* the thread asked not to be sampled: never armed */
+    bool mask_wish;             /* the host's mask, from parent to new thread */
 
     /* Written by the handler. */
     alignas(64) _Atomic uint32_t inside; /* 1 while the handler runs */
     _Atomic uint32_t costly;             /* ticks in a row whose handler took more than its share */
     _Atomic uint64_t delivered;          /* expiries since the timer was armed, overruns included */
-    _Atomic uint64_t label;              /* label-set number, set by the thread itself */
     struct lapse_slot_counts counts;
 };
 _Static_assert(sizeof(struct lapse_slot) <= LAPSE_SLOT_PCS_OFFSET, "pcs start behind the slot");

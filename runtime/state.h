@@ -60,6 +60,10 @@ int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns,
                         struct lapse_text *error);
 int lapse_session_pause(bool pause);
 int lapse_session_flush(void);
+/* The public stop: excludes the other control operations, refuses inside one of its own thread. */
+int lapse_session_stop(void);
+/* What there is so far, as a recording of its own. */
+int lapse_session_snapshot(const char *path);
 void lapse_session_disable(void);
 /* Child of a fork: everything anew, in this state. */
 void lapse_session_new_process(enum lapse_state state);

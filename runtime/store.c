@@ -46,6 +46,8 @@ int lapse_store_init(struct lapse_store *store)
 void lapse_store_read_name(struct lapse_store_thread *thread)
 {
     char path[64], name[20] = "";
+    if (thread->named)
+        return;
     struct lapse_text text = { path, 0, sizeof path };
     lapse_text_string(&text, "/proc/self/task/");
     lapse_text_number(&text, thread->tid);
@@ -58,7 +60,7 @@ void lapse_store_read_name(struct lapse_store_thread *thread)
     if (size > 0 && name[size - 1] == '\n')
         name[size - 1] = 0;
     if (size > 0 && strcmp(name, thread->name)) {
-        memcpy(thread->name, name, sizeof name);
+        memcpy(thread->name, name, (size_t)size + 1);
         thread->changed = true;
     }
 }
@@ -145,6 +147,12 @@ static void end_thread(struct lapse_store_thread *thread, const struct lapse_rec
     thread->changed = true;
 }
 
+static void name_thread(struct lapse_store_thread *thread, uint64_t name)
+{
+    lapse_store_host_string(thread->name, sizeof thread->name, name);
+    thread->named = thread->changed = true;
+}
+
 void lapse_store_record(struct lapse_store *store, const struct lapse_record *record)
 {
     if (record->kind == LAPSE_RECORD_NOT_SAMPLED) {
@@ -155,12 +163,15 @@ void lapse_store_record(struct lapse_store *store, const struct lapse_record *re
     struct lapse_store_thread *thread = lapse_store_thread(store, record->thread, record->tid);
     if (!thread)
         return;
-    if (record->kind == LAPSE_RECORD_THREAD_END) {
-        end_thread(thread, record);
-        return;
+    switch (record->kind) {
+    case LAPSE_RECORD_THREAD_END: end_thread(thread, record); return;
+    case LAPSE_RECORD_SPAN: lapse_store_span(store, thread->id, record); return;
+    case LAPSE_RECORD_THREAD_NAME: name_thread(thread, record->cut_cfa); return;
+    default: break;
     }
     struct lapse_pending sample = {
-        .time_ns = record->time_ns, .weight_ns = record->weight_ns, .label = record->label,
+        .time_ns = record->time_ns, .weight_ns = record->weight_ns,
+        .label = lapse_store_labels(store, record),
         .leaf = record->depth ? record->pcs[0] & ~LAPSE_PC_GUESSED : 0, .cut_cfa = record->cut_cfa,
     };
     sample.node = lapse_store_intern(store, thread, record);

@@ -27,7 +27,8 @@ enum { LAPSE_NODE_GUESSED = 1, LAPSE_NODE_NO_UNWIND_INFO = 2 };
 struct lapse_store_thread {
     uint32_t id, tid;
     uint64_t start_ns, end_ns, cpu_ns, last_ns;
-    char name[20];
+    char name[64];
+    bool named;               /* by the application, not by the kernel */
     bool changed;             /* to be written */
     uint32_t first, last;     /* its pending samples, by number */
     uint64_t *pcs;            /* stack of its last sample, root first */
@@ -46,6 +47,12 @@ struct lapse_store_module {
     uint64_t loaded_ns, unloaded_ns;
     bool changed, seen;
 };
+
+struct lapse_label_pair { uint64_t key, value; }; /* addresses, as captured */
+struct lapse_label_set { uint32_t first, count, next; }; /* pairs of `label_pairs`; next in its bucket */
+#define LAPSE_LABEL_BUCKETS 256u
+
+struct lapse_pending_span { uint64_t start_ns, end_ns, name; uint32_t thread; };
 
 struct lapse_memo { uint64_t pc, function; uint32_t flags; };
 
@@ -70,6 +77,15 @@ struct lapse_store {
     uint32_t threads_capacity, threads_seen;
     struct lapse_pending *pending;
     uint32_t pending_count;
+
+    /* Sets of labels by the addresses of their strings; set n is label_sets[n - 1]. */
+    struct lapse_label_set *label_sets;
+    uint32_t label_set_count, label_set_capacity, label_sets_written;
+    struct lapse_label_pair *label_pairs;
+    uint32_t label_pair_count, label_pair_capacity;
+    uint32_t label_buckets[LAPSE_LABEL_BUCKETS]; /* number of the newest set; 0: none */
+    struct lapse_pending_span *spans;
+    uint32_t span_count, span_capacity;
 
     struct lapse_spool spool;
     struct lapse_wire wire;       /* chunk under construction */
@@ -96,6 +112,14 @@ struct lapse_store_thread *lapse_store_thread(struct lapse_store *store, uint32_
 /* Look at the thread's name; a new one is written again. */
 void lapse_store_read_name(struct lapse_store_thread *thread);
 
+/* labels.c: the number of this record's set of labels, 0 for none. */
+uint32_t lapse_store_labels(struct lapse_store *store, const struct lapse_record *record);
+/* A span, kept until the next write; lost (and counted) when there is no memory. */
+void lapse_store_span(struct lapse_store *store, uint32_t thread, const struct lapse_record *record);
+/* A string of the application by its address, cut at `size`; "" where nothing can be read. Cannot
+ * fault, whatever became of it. */
+void lapse_store_host_string(char *to, size_t size, uint64_t address);
+
 /* The node of this stack, interned. */
 uint32_t lapse_store_intern(struct lapse_store *store, struct lapse_store_thread *thread,
                             const struct lapse_record *record);
@@ -113,6 +137,9 @@ void lapse_store_write_end(struct lapse_store *store, uint32_t reason, uint32_t 
 
 /* outputs.c: names, then folded text and events, as the options say. */
 void lapse_outputs_write(struct lapse_store *store, uint64_t deadline_ns);
+
+/* outputs.c: the spool as it is, with names, into a new file. Returns 0 or a negative errno. */
+int lapse_outputs_snapshot(struct lapse_store *store, const char *path);
 
 /* Memory of the store, grown like an array. Returns NULL when there is none; the old stays valid. */
 void *lapse_store_grow(struct lapse_store *store, void *array, uint32_t *capacity, uint32_t needed,

@@ -34,7 +34,7 @@ static const uint64_t pcs[10] = { 0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7
 static struct lapse_record sample(uint64_t time, uint32_t depth)
 {
     return (struct lapse_record){ .kind = LAPSE_RECORD_SAMPLE, .flags = LAPSE_RECORD_TRUNCATED,
-        .thread = 7, .tid = 4711, .label = 3, .time_ns = time, .weight_ns = 5000, .cut_cfa = 0xc0,
+        .thread = 7, .tid = 4711, .time_ns = time, .weight_ns = 5000, .cut_cfa = 0xc0,
         .pcs = pcs, .depth = depth };
 }
 
@@ -51,7 +51,7 @@ static void expect(struct rig *rig, uint64_t time, uint32_t depth)
     cr_assert_eq(record.flags, LAPSE_RECORD_TRUNCATED);
     cr_assert_eq(record.thread, 7);
     cr_assert_eq(record.tid, 4711);
-    cr_assert_eq(record.label, 3);
+    cr_assert_eq(record.label_count, 0);
     cr_assert_eq(record.time_ns, time);
     cr_assert_eq(record.weight_ns, 5000);
     cr_assert_eq(record.cut_cfa, 0xc0);
@@ -88,9 +88,26 @@ Test(ring, words_lie_as_specified)
     cr_assert_eq(lapse_ring_push(&rig.ring, &record), 0);
     const uint64_t *words = (const uint64_t *)((char *)rig.memory + LAPSE_RING_CONTROL_SIZE);
     const uint64_t wanted[9] = { 8 | 1 << 16 | 1 << 24 | UINT64_C(0x9e3779b9) << 32, 99,
-                                 7 | UINT64_C(4711) << 32, 5000, 3, 0xc0, 0xa0, 0xa1, 0 };
+                                 7 | UINT64_C(4711) << 32, 5000, 0, 0xc0, 0xa0, 0xa1, 0 };
     cr_assert_arr_eq(words, wanted, sizeof wanted);
     expect(&rig, 99, 2);
+    close_rig(&rig);
+}
+
+Test(ring, labels_follow_the_stack)
+{
+    struct rig rig;
+    static const uint64_t labels[4] = { 0xb0, 0xb1, 0xb2, 0xb3 };
+    open_rig(&rig, 16, 10);
+    struct lapse_record record = sample(99, 3), out;
+    record.labels = labels;
+    record.label_count = 2;
+    cr_assert_eq(lapse_ring_push(&rig.ring, &record), 0);
+    cr_assert_eq(pop(&rig, &out), 1);
+    cr_assert_eq(out.depth, 3);
+    cr_assert_eq(out.label_count, 2);
+    cr_assert_arr_eq(out.pcs, pcs, 3 * sizeof *pcs);
+    cr_assert_arr_eq(out.labels, labels, sizeof labels);
     close_rig(&rig);
 }
 
