@@ -215,7 +215,7 @@ static bool put_nodes(struct lapse_store *store)
         size_t mark = lapse_wire_begin(&store->wire, CHUNK_NODES);
         lapse_wire_uint(&store->wire, 1, nodes[i].parent);
         lapse_wire_uint(&store->wire, 2, nodes[i].call_site);
-        lapse_wire_uint(&store->wire, 3, nodes[i].function);
+        lapse_wire_uint(&store->wire, 3, lapse_function_address(nodes[i].function));
         lapse_wire_uint(&store->wire, 4, nodes[i].flags);
         lapse_wire_end(&store->wire, mark);
         store->nodes_written = i;
@@ -347,7 +347,7 @@ void lapse_store_write(struct lapse_store *store)
     if (!store->header_written) {
         put_header(store);
         if (!store->modules_read_ns)
-            lapse_store_read_modules(store);
+            lapse_store_read_modules(store, lapse_sys_clock(CLOCK_MONOTONIC));
     }
     if (!put_modules(store))
         return;
@@ -388,12 +388,16 @@ void lapse_store_write_symbols(struct lapse_store *store, const struct lapse_fun
             continue;
         if (!room(store))
             return;
+        uint64_t from_ns, until_ns;
+        lapse_store_module_of(store, names[i].function, &from_ns, &until_ns);
         size_t mark = lapse_wire_begin(&store->wire, CHUNK_SYMBOLS);
-        lapse_wire_uint(&store->wire, 1, names[i].function);
+        lapse_wire_uint(&store->wire, 1, lapse_function_address(names[i].function));
         lapse_wire_uint(&store->wire, 2, names[i].size);
         lapse_wire_string(&store->wire, 3, names[i].name);
         if (names[i].system_name && strcmp(names[i].name, names[i].system_name))
             lapse_wire_string(&store->wire, 4, names[i].system_name);
+        lapse_wire_uint(&store->wire, 7, from_ns);
+        lapse_wire_uint(&store->wire, 8, until_ns);
         lapse_wire_end(&store->wire, mark);
     }
     send(store);

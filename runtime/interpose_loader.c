@@ -17,10 +17,16 @@
 
 LAPSE_INTERPOSE int dlclose(void *handle)
 {
-    int result = LAPSE_REAL(dlclose)(handle);
-    if (lapse_taken_signal()) {
+    bool taken = lapse_taken_signal();
+    if (taken) {
         int error = errno;
-        lapse_session_modules_changed(true);
+        lapse_session_unload_begin();
+        errno = error;
+    }
+    int result = LAPSE_REAL(dlclose)(handle);
+    if (taken) {
+        int error = errno;
+        lapse_session_unload_end();
         errno = error;
     }
     return result;

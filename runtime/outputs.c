@@ -182,7 +182,7 @@ static void name_functions(struct lapse_names *names, const struct lapse_store_m
     if (!requests)
         return;
     for (uint32_t i = 0; i < count; i++)
-        requests[i].address = names->functions[first + i].function;
+        requests[i].address = lapse_function_address(names->functions[first + i].function);
     if (known && known->module.path[0] == '/')
         lapse_symbols_find(&known->module, requests, count, &store->allocator);
     else
@@ -191,17 +191,25 @@ static void name_functions(struct lapse_names *names, const struct lapse_store_m
     lapse_arena_resize(&store->arena, requests, count * sizeof *requests + 1, 0);
 }
 
-/* `module+0xstart` for what no symbol table names. */
-static void name_by_address(struct lapse_names *names, struct lapse_function_name *function)
+static const struct lapse_store_module *module_of(const struct lapse_names *names, uint32_t i)
 {
+    uint64_t from_ns, until_ns;
+    return lapse_store_module_of(names->store, names->functions[i].function, &from_ns, &until_ns);
+}
+
+/* `module+0xstart` for what no symbol table names. */
+static void name_by_address(struct lapse_names *names, uint32_t i)
+{
+    struct lapse_function_name *function = &names->functions[i];
+    uint64_t address = lapse_function_address(function->function);
     char bytes[512];
     struct lapse_text text = { bytes, 0, sizeof bytes };
-    const struct lapse_store_module *known = lapse_store_module_of(names->store, function->function);
+    const struct lapse_store_module *known = module_of(names, i);
     const char *path = known ? known->module.path : "[unknown]";
     const char *slash = path[0] == '/' ? strrchr(path, '/') : NULL;
     lapse_text_string(&text, slash ? slash + 1 : path);
     lapse_text_string(&text, "+");
-    lapse_text_hex(&text, known ? function->function - known->module.bias : function->function);
+    lapse_text_hex(&text, known ? address - known->module.bias : address);
     function->name = keep(names->store, bytes, text.size);
     if (!function->name)
         function->name = "[unknown]";
@@ -210,10 +218,9 @@ static void name_by_address(struct lapse_names *names, struct lapse_function_nam
 static void resolve_names(struct lapse_names *names, uint64_t deadline_ns)
 {
     for (uint32_t i = 0, next; i < names->count; i = next) {
-        const struct lapse_store_module *known =
-            lapse_store_module_of(names->store, names->functions[i].function);
+        const struct lapse_store_module *known = module_of(names, i);
         for (next = i + 1; next < names->count; next++)
-            if (lapse_store_module_of(names->store, names->functions[next].function) != known)
+            if (module_of(names, next) != known)
                 break;
         if (lapse_sys_clock(CLOCK_MONOTONIC) < deadline_ns)
             name_functions(names, known, i, next - i);
@@ -406,7 +413,7 @@ void lapse_outputs_write(struct lapse_store *store, uint64_t deadline_ns)
     lapse_store_write_symbols(store, names.functions, names.count);
     for (uint32_t i = 0; i < names.count; i++)
         if (!names.functions[i].name)
-            name_by_address(&names, &names.functions[i]);
+            name_by_address(&names, i);
     if (lapse_runtime.settings.exports & LAPSE_EXPORT_FOLDED)
         write_folded(&names);
     if (lapse_runtime.settings.exports & LAPSE_EXPORT_EVENTS)

@@ -34,6 +34,7 @@ static _Atomic int32_t control_owner;
 static _Atomic uint32_t quiesced;
 /* How long a host that asks for sandboxes is left without a second thread. */
 #define SINGLE_FOR_NS (250 * MS)
+#define UNLOAD_WAIT (50 * MS) /* a host that unloads waits so long for the drain thread at most */
 
 enum lapse_state lapse_session_state(void)
 {
@@ -509,12 +510,27 @@ void lapse_session_disable(void)
     set_state(LAPSE_STATE_DISABLED);
 }
 
-void lapse_session_modules_changed(bool unloaded)
+void lapse_session_unload_begin(void)
 {
-    if (unloaded)
-        lapse_unwind_forget();
-    /* release: pairs with the exchange in lapse_store_intern; the module list is read after it */
-    atomic_store_explicit(&lapse_store_modules_changed, 1, memory_order_release);
+    atomic_fetch_add_explicit(&lapse_store_unloading, 1, memory_order_relaxed);
+    /* Samples that wait are named while what they ran in is still there. Where the drain thread does not
+     * answer they are named later, by what is there then. */
+    if (lapse_session_is_mine() && lapse_session_state() == LAPSE_STATE_RUNNING &&
+        atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_RUNNING &&
+        lapse_ring_used(&lapse_runtime.ring))
+        lapse_drain_ask(LAPSE_DRAIN_FLUSH, UNLOAD_WAIT);
+}
+
+void lapse_session_unload_end(void)
+{
+    uint64_t none = 0;
+    lapse_unwind_forget();
+    /* The first of several changes stays: none of them was looked at yet. Release: the list is read
+     * after it; pairs with the acquire in lapse_store_intern. */
+    atomic_compare_exchange_strong_explicit(&lapse_store_modules_changed_ns, &none,
+                                            lapse_sys_clock(CLOCK_MONOTONIC), memory_order_release,
+                                            memory_order_relaxed);
+    atomic_fetch_sub_explicit(&lapse_store_unloading, 1, memory_order_relaxed);
 }
 
 void lapse_session_quiesce(void)

@@ -68,8 +68,9 @@ void lapse_session_ids_end(bool held);
 /* A sandbox is about to forbid system calls: finish cleanly, say so when verbose, stay off. */
 void lapse_session_sandbox(void);
 
-/* A module was loaded or unloaded. */
-void lapse_session_modules_changed(bool unloaded);
+/* Around an unloading of modules: samples in them are named before, and the moment is noted. */
+void lapse_session_unload_begin(void);
+void lapse_session_unload_end(void);
 
 /* Our descriptors: the host must neither see them closed nor close them. */
 bool lapse_session_owns_descriptor(int fd);

@@ -12,11 +12,15 @@
 
 #define REREAD_NS UINT64_C(100000000) /* unknown addresses make us look at the maps this often */
 
+static bool same_file(const struct lapse_mapped_module *a, const struct lapse_mapped_module *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->build_id_size == b->build_id_size &&
+           !memcmp(a->build_id, b->build_id, a->build_id_size) && !strcmp(a->path, b->path);
+}
+
 static bool same_module(const struct lapse_mapped_module *a, const struct lapse_mapped_module *b)
 {
-    return a->start == b->start && a->end == b->end && a->device == b->device &&
-           a->inode == b->inode && a->build_id_size == b->build_id_size &&
-           !memcmp(a->build_id, b->build_id, a->build_id_size) && !strcmp(a->path, b->path);
+    return a->start == b->start && a->end == b->end && same_file(a, b);
 }
 
 static void keep_module(struct lapse_store *store, const struct lapse_mapped_module *module, uint64_t now)
@@ -44,39 +48,90 @@ static void keep_module(struct lapse_store *store, const struct lapse_mapped_mod
     list[store->known_count++].module.path = path;
 }
 
-void lapse_store_read_modules(struct lapse_store *store)
+bool lapse_store_read_modules(struct lapse_store *store, uint64_t since_ns)
 {
-    uint64_t now = lapse_sys_clock(CLOCK_MONOTONIC);
+    bool gone = false;
     lapse_modules_free(&store->modules);
-    store->modules_read_ns = now;
+    store->modules_read_ns = lapse_sys_clock(CLOCK_MONOTONIC);
     if (lapse_modules_read(&store->modules, &store->allocator))
-        return;
+        return false;
     for (uint32_t i = 0; i < store->known_count; i++)
         store->known[i].seen = false;
     for (uint32_t i = 0; i < store->modules.count; i++)
-        keep_module(store, &store->modules.modules[i], now);
+        keep_module(store, &store->modules.modules[i], since_ns);
     for (uint32_t i = 0; i < store->known_count; i++)
         if (!store->known[i].seen && !store->known[i].unloaded_ns) {
-            store->known[i].unloaded_ns = now;
+            store->known[i].unloaded_ns = since_ns;
             store->known[i].changed = true;
+            gone |= store->known[i].module.path[0] == '/';
         }
+    return gone;
 }
 
-const struct lapse_store_module *lapse_store_module_of(const struct lapse_store *store, uint64_t address)
+/* Step to the next known module that covers the address; *turn counts the changes of file. */
+static const struct lapse_store_module *next_covering(const struct lapse_store *store, uint64_t address,
+                                                      const struct lapse_store_module *last, uint32_t *turn)
 {
-    for (uint32_t i = store->known_count; i-- > 0;)
-        if (address >= store->known[i].module.start && address < store->known[i].module.end)
-            return &store->known[i];
+    for (uint32_t i = last ? (uint32_t)(last - store->known) + 1 : 0; i < store->known_count; i++) {
+        const struct lapse_store_module *known = &store->known[i];
+        if (address < known->module.start || address >= known->module.end)
+            continue;
+        if (last && !same_file(&last->module, &known->module))
+            ++*turn;
+        return known;
+    }
     return NULL;
+}
+
+const struct lapse_store_module *lapse_store_module_of(const struct lapse_store *store, uint64_t function,
+                                                       uint64_t *from_ns, uint64_t *until_ns)
+{
+    uint64_t address = lapse_function_address(function);
+    uint32_t turn = 0, wanted = function >> 63 ? 0 : (uint32_t)(function >> LAPSE_FUNCTION_BITS);
+    const struct lapse_store_module *found = NULL, *at = NULL;
+    *from_ns = *until_ns = 0;
+    while ((at = next_covering(store, address, at, &turn)) && turn <= wanted) {
+        if (turn && (!found || !same_file(&found->module, &at->module)))
+            *from_ns = at->loaded_ns;
+        found = at;
+    }
+    if (at)
+        *until_ns = found && found->unloaded_ns ? found->unloaded_ns : at->loaded_ns;
+    return found;
+}
+
+/* The function as the tree has it: of the file that is there now. */
+static uint64_t function_now(const struct lapse_store *store, uint64_t address)
+{
+    uint32_t turn = 0;
+    for (const struct lapse_store_module *at = NULL; (at = next_covering(store, address, at, &turn));)
+        ;
+    return address >> LAPSE_FUNCTION_BITS || turn > INT16_MAX ? address
+                                                    : address | (uint64_t)turn << LAPSE_FUNCTION_BITS;
+}
+
+static void forget_functions(struct lapse_store *store)
+{
+    if (store->memo)
+        memset(store->memo, 0, (store->memo_mask + 1) * sizeof *store->memo);
+    store->memo_used = 0;
+    for (uint32_t i = 0; i < store->threads_capacity; i++)
+        if (store->threads[i])
+            store->threads[i]->depth = 0;
 }
 
 /* An address in no module may mean that one was loaded since the last look. */
 static void know_module_of(struct lapse_store *store, uint64_t pc)
 {
+    uint64_t now = lapse_sys_clock(CLOCK_MONOTONIC);
     if (lapse_modules_find(&store->modules, pc))
         return;
-    if (!store->modules_read_ns || lapse_sys_clock(CLOCK_MONOTONIC) - store->modules_read_ns > REREAD_NS)
-        lapse_store_read_modules(store);
+    /* relaxed: who unloads waits for the drain's answer, which orders */
+    if (store->modules_read_ns && now - store->modules_read_ns <= REREAD_NS &&
+        !atomic_load_explicit(&lapse_store_unloading, memory_order_relaxed))
+        return;
+    if (lapse_store_read_modules(store, now))
+        forget_functions(store);
 }
 
 static uint32_t memo_slot(const struct lapse_store *store, uint64_t pc)
@@ -114,6 +169,7 @@ static struct lapse_memo resolve(struct lapse_store *store, uint64_t pc)
         memo.function = pc;
         covered = 0;
     }
+    memo.function = function_now(store, memo.function);
     memo.flags = covered ? 0 : LAPSE_NODE_NO_UNWIND_INFO;
     return memo;
 }
@@ -131,16 +187,6 @@ static struct lapse_memo function_of(struct lapse_store *store, uint64_t pc)
         store->memo_used++;
     }
     return found;
-}
-
-static void forget_functions(struct lapse_store *store)
-{
-    if (store->memo)
-        memset(store->memo, 0, (store->memo_mask + 1) * sizeof *store->memo);
-    store->memo_used = 0;
-    for (uint32_t i = 0; i < store->threads_capacity; i++)
-        if (store->threads[i])
-            store->threads[i]->depth = 0;
 }
 
 static bool make_room(struct lapse_store *store, struct lapse_store_thread *thread, uint32_t depth)
@@ -164,7 +210,7 @@ static uint32_t frame_node(struct lapse_store *store, uint32_t parent, const uin
 {
     uint64_t pc = pcs[i] & ~LAPSE_PC_GUESSED;
     struct lapse_memo function = function_of(store, leaf ? pc : pc - 1);
-    if (function.function == (uint64_t)(uintptr_t)lapse_thread_start)
+    if (lapse_function_address(function.function) == (uint64_t)(uintptr_t)lapse_thread_start)
         return parent;
     uint32_t flags = function.flags | (pcs[i] & LAPSE_PC_GUESSED ? LAPSE_NODE_GUESSED : 0);
     uint64_t call_site = i ? pcs[i - 1] & ~LAPSE_PC_GUESSED : 0;
@@ -185,9 +231,13 @@ uint32_t lapse_store_intern(struct lapse_store *store, struct lapse_store_thread
                             const struct lapse_record *record)
 {
     uint32_t depth = record->depth, root = root_of(store, record), same = 0;
-    /* relaxed: a change that is seen one sample late was not there when the sample was taken */
-    if (atomic_exchange_explicit(&lapse_store_modules_changed, 0, memory_order_relaxed)) {
-        lapse_store_read_modules(store);
+    /* acquire: pairs with the release in lapse_session_modules_changed; samples from before the change
+     * belong to the modules that were there then */
+    uint64_t changed_ns = atomic_load_explicit(&lapse_store_modules_changed_ns, memory_order_acquire);
+    if (changed_ns && record->time_ns >= changed_ns) {
+        atomic_compare_exchange_strong_explicit(&lapse_store_modules_changed_ns, &changed_ns, 0,
+                                                memory_order_relaxed, memory_order_relaxed);
+        lapse_store_read_modules(store, changed_ns);
         forget_functions(store);
     }
     if (!depth || !make_room(store, thread, depth))

@@ -10,7 +10,8 @@
 #include "sys.h"
 
 struct lapse_store lapse_store = { .spool = { .fd = -1 } };
-_Atomic uint32_t lapse_store_modules_changed;
+_Atomic uint64_t lapse_store_modules_changed_ns;
+_Atomic uint32_t lapse_store_unloading;
 
 #define CHUNK_CAPACITY LAPSE_CHUNK_MAX
 

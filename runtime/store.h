@@ -56,6 +56,14 @@ struct lapse_pending_span { uint64_t start_ns, end_ns, name; uint32_t thread; };
 
 struct lapse_memo { uint64_t pc, function; uint32_t flags; };
 
+/* A function of the tree is its address and, above the 47 bits of one, how many other files had been
+ * mapped there before: functions of libraries that used one place after the other stay apart. */
+#define LAPSE_FUNCTION_BITS 48
+static inline uint64_t lapse_function_address(uint64_t function)
+{
+    return function >> 63 ? function : function & ((UINT64_C(1) << LAPSE_FUNCTION_BITS) - 1);
+}
+
 struct lapse_store {
     struct lapse_arena arena;
     struct lapse_allocator allocator;
@@ -98,8 +106,11 @@ struct lapse_store {
 };
 extern struct lapse_store lapse_store;
 
-/* Set by any thread when modules came or went; taken by the drain thread. */
-extern _Atomic uint32_t lapse_store_modules_changed;
+/* When modules went, on the samples' clock; 0: nothing to look at. Set by any thread, taken by the drain
+ * thread with the first sample that is later. */
+extern _Atomic uint64_t lapse_store_modules_changed_ns;
+/* Threads that are about to unload something: addresses in no known module are looked up at once. */
+extern _Atomic uint32_t lapse_store_unloading;
 
 int lapse_store_init(struct lapse_store *store);
 /* Take one record in. */
@@ -123,14 +134,21 @@ void lapse_store_host_string(char *to, size_t size, uint64_t address);
 /* The node of this stack, interned. */
 uint32_t lapse_store_intern(struct lapse_store *store, struct lapse_store_thread *thread,
                             const struct lapse_record *record);
-void lapse_store_read_modules(struct lapse_store *store);
-/* The known module (loaded or not any more) that holds the address; the newest when several did. */
-const struct lapse_store_module *lapse_store_module_of(const struct lapse_store *store, uint64_t address);
+/* `since_ns`: what is gone or new has been so from this moment. True when something is gone. */
+bool lapse_store_read_modules(struct lapse_store *store, uint64_t since_ns);
+/* The known module (loaded or not any more) that holds the function, and when that file took the place
+ * of another and made room for the next (0: never). NULL when there is none. */
+const struct lapse_store_module *lapse_store_module_of(const struct lapse_store *store, uint64_t function,
+                                                       uint64_t *from_ns, uint64_t *until_ns);
 
 /* Write pending samples and what they need. Nothing while there was no sample. */
 void lapse_store_write(struct lapse_store *store);
 /* Symbols and end mark. */
-struct lapse_function_name { uint64_t function; const char *name, *system_name; uint64_t size; };
+struct lapse_function_name {
+    uint64_t function; /* as in the tree */
+    const char *name, *system_name;
+    uint64_t size;
+};
 void lapse_store_write_symbols(struct lapse_store *store, const struct lapse_function_name *names,
                                uint32_t count);
 void lapse_store_write_end(struct lapse_store *store, uint32_t reason, uint32_t signal);

@@ -36,16 +36,6 @@ def aliases(path):
     return places
 
 
-def function_extents(path):
-    """[(start, end)] of the function symbols that have a size."""
-    extents = []
-    for line in run(["readelf", "-sW", path]).splitlines():
-        found = re.match(r"\s*\d+: ([0-9a-f]+)\s+(\d+|0x[0-9a-f]+) (?:FUNC|IFUNC) ", line)
-        if found:
-            extents.append((int(found[1], 16), int(found[1], 16) + int(found[2], 0)))
-    return extents
-
-
 def frames(lines):
     """[(function, file, line)] innermost first, of one address's lines."""
     result = []
@@ -73,9 +63,10 @@ def by_echo(output):
     return [frames(group) for group in groups]
 
 
-def eu_frames(output):
-    groups = by_echo(re.sub(r" inlined at \S+ in (?=\S)", "\n@", output))
-    return groups
+def elfutils(file, addresses):
+    """Answers of eu-addr2line, outermost function and line only: for addresses without inlined calls."""
+    text = "".join("%#x\n" % address for address in addresses)
+    return by_echo(run(["eu-addr2line", "-a", "-f", "-e", file], text)) if addresses else []
 
 
 def same_function(a, b, places):
@@ -143,19 +134,19 @@ def main():
     suspects = [i for i in range(len(addresses)) if not same(mine[i], llvm[i], places)]
     split = [i for i in suspects if same(mine[i], gnu[i], places, True)]
     rest = [i for i in suspects if i not in set(split)]
-    # Between functions llvm-symbolizer shows the nearest label that is no function. Lapse must say
-    # that it knows none, and agree on the line.
-    extents = function_extents(reference)
-    padding = [i for i in rest if len(mine[i]) == 1 and mine[i][0][0] == "??" and same([("", *mine[i][0][1:])],
-               [("", *llvm[i][0][1:])], places) and not any(a <= addresses[i] < b for a, b in extents)]
-    wrong, kinds = [i for i in rest if i not in set(padding)], {}
+    # Where those two differ from each other, elfutils' opinion counts as well. Between functions
+    # llvm-symbolizer shows labels of other sections, and binutils the function before.
+    plain = [i for i in rest if len(mine[i]) == 1 and not same(llvm[i], gnu[i], places, True)]
+    third = {i for i, answer in zip(plain, elfutils(reference, [addresses[i] for i in plain]))
+             if same(mine[i], answer, places, True)}
+    wrong, kinds = [i for i in rest if i not in third], {}
     for i in wrong:
         kinds.setdefault(classify(mine[i], llvm[i]), []).append(i)
     named = sum(1 for item in mine if item[0][0] != "??")
     inlined = sum(1 for item in mine if len(item) > 1)
     rate = 100.0 * len(wrong) / len(addresses)
-    print("%s: %d addresses, %d named, %d with inlined frames; llvm differs and addr2line agrees: %d; no function there: %d; disagree: %d (%.3f %%)%s"
-          % (os.path.basename(options.file), len(addresses), named, inlined, len(split), len(padding), len(wrong), rate,
+    print("%s: %d addresses, %d named, %d with inlined frames; llvm differs and addr2line agrees: %d, eu-addr2line: %d; disagree: %d (%.3f %%)%s"
+          % (os.path.basename(options.file), len(addresses), named, inlined, len(split), len(third), len(wrong), rate,
              "".join("; %s: %d" % (kind, len(items)) for kind, items in kinds.items())))
     for kind, items in kinds.items():
         for i in items[:3]:

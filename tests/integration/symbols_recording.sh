@@ -137,8 +137,7 @@ E2
         report a.lapse | cut -f1 | grep -q 'hotLoop' || fail "no hotLoop: $(report a.lapse | head -n 20)"
         ;;
     reused)
-        # Two libraries, one after the other at the same address. Names are what counts here, not how
-        # exactly the moment of the change was seen.
+        # Two libraries, one after the other at the same address, for the same time each.
         for name in first second; do
             echo "unsigned ${name}_work(unsigned n) { for (unsigned i = 0; i < 300000000; i++) n = n * 1664525 + (n >> 3); return n; }" >$name.c
             gcc -O2 -g -fPIC -shared $name.c -o lib$name.so
@@ -167,14 +166,21 @@ E2
         for recording in a.lapse b.lapse; do
             [ -f b.lapse ] || "$lapse" symbolize -o b.lapse a.lapse 2>/dev/null
             text=$(report $recording)
-            has "$text" first_work 0.1
-            has "$text" second_work 0.1
+            has "$text" first_work 0.42
+            has "$text" second_work 0.42
+        done
+        # What the process itself writes at its end.
+        LAPSE_OUT=$work/exit LAPSE_EXPORT=folded,events LD_PRELOAD=$(dirname "$lapse")/liblapse.so ./reuse >/dev/null
+        for name in first second; do
+            awk -v name="$name" '{ all += $NF } $0 ~ ";" name "_work [0-9]+$" { part += $NF }
+                END { exit !(part > 0.42 * all) }' exit.folded || fail "no $name in: $(cat exit.folded)"
+            [ "$(grep -c "start.*${name}_work" exit.events)" = 1 ] || fail "events: $(grep _work exit.events)"
         done
         mkdir away
         mv lib*.so away/
         text=$(report b.lapse)
-        has "$text" first_work 0.1
-        has "$text" second_work 0.1
+        has "$text" first_work 0.42
+        has "$text" second_work 0.42
         ;;
     *) fail "unknown kind $kind" ;;
     esac
