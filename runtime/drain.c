@@ -8,6 +8,7 @@
 
 #include "clocks.h"
 #include "message.h"
+#include "own_frames.h"
 #include "ring_file.h"
 #include "store.h"
 #include "sys.h"
@@ -25,11 +26,13 @@ static uint64_t interval_ns, next_scan_ns;
 
 static void take_records(void)
 {
+    const struct lapse_own_code own = lapse_own_code_find();
     struct lapse_record record;
     uint64_t position = lapse_store.ring_position;
     int result;
     while ((result = lapse_ring_peek(&lapse_runtime.ring, &position, &record, scratch,
                                      LAPSE_RECORD_WORDS_MAX)) > 0) {
+        record.depth = lapse_own_frames_strip(&own, scratch, record.depth); /* record.pcs is scratch */
         lapse_store_record(&lapse_store, &record);
         lapse_store.ring_position = position;
     }

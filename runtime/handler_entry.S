@@ -26,6 +26,15 @@ lapse_handler_entry:
     movq %rsi, %r12
     movq %rdx, %r13
     call lapse_handler_enter
+    /* Return addresses that stay behind in memory that the host will use uninitialised would be
+     * taken for callers by a scan for them (unwind/guess_sig.c): the frames just left are cleared.
+     * The host's xmm0 is in the signal frame. */
+    pxor %xmm0, %xmm0
+    .set offset, -16
+    .rept 8
+    movups %xmm0, offset(%rsp)
+    .set offset, offset - 16
+    .endr
     testq %rax, %rax
     jz 1f
     movq %rax, %rsp

@@ -201,6 +201,16 @@ def case_exits():
     require(run.samples() > 500, "%d samples" % run.samples())
 
 
+def case_own_frames():
+    """Ticks held back around a fork are delivered inside our fork; nothing of that is the host's."""
+    run = Run([HOSTS + "/forks", "150"], {"LAPSE_HZ": "1000"})
+    require(run.status == 0, "forks of a big process (status %d)" % run.status)
+    own = [stack for stack in run.lines if "lapse_" in stack or "liblapse" in stack]
+    require(not own, "no frame of lapse's own in %d stacks: %s" % (len(run.lines), own[:3]))
+    inside = run.share(lambda stack: "fork_and_wait" in stack)
+    require(run.samples() > 50 and inside > 0.3, "%d samples, %.0f %% around forks" % (run.samples(), 100 * inside))
+
+
 def case_fast():
     """1,000 Hz: ticks merge at the kernel's HZ, weights do not."""
     run = Run([HOSTS + "/shares", "3.1"], {"LAPSE_HZ": "1000"})
