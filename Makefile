@@ -21,7 +21,8 @@ test: ## Install missing packages, build, and run all tests but the long ones
 	@cmake --build $(BUILD)
 	@cd $(BUILD) && ctest --output-on-failure --timeout 300 -LE long
 
-test-long: test ## The tests that take more than a minute each
+test-long: test ## The tests that take more than a minute each or need big packages
+	@cmake/setup.sh long
 	@cd $(BUILD) && ctest --output-on-failure -L long
 
 bench: ## Build and run the benchmarks; tables to stdout

@@ -21,6 +21,7 @@ class Program:
     process_seconds = 0.3
     periods = 4             # of sampling, beside 5 %
     reaped = True           # all processes are waited for, so the tree's CPU time is known
+    storm = False           # hundreds of short processes: what they cost more under lapse is not all seen
     silent = False          # has no output
     unprivileged = False
     unprofiled = False
@@ -28,9 +29,6 @@ class Program:
 
     def __init__(self, name):
         self.name = name
-
-    def clean(self, output):
-        return output
 
     def prepare(self, folder, hosts):
         return ["sh", "-c", self.script.replace("@DATA@", folder).replace("@HOSTS@", hosts)
@@ -146,9 +144,9 @@ class Python(Program):
 @program
 class Perl(Program):
     needs = ["perl"]
-    script = ("exec perl -e 'my %h; for my $i (1..900000) { $h{$i*7919%10007} .= $i%10; } "
+    script = ("exec perl -e 'my %h; for my $i (1..1800000) { $h{$i*7919%10007} .= $i%10; } "
               "my $s = 0; for (sort keys %h) { $s += tr/3// for $h{$_}; } print \"$s\\n\"; "
-              "my $pid = fork; if (!$pid) { my $x = 0; $x += $_*$_%7 for 1..5000000; print \"$x\\n\"; exit 3 } "
+              "my $pid = fork; if (!$pid) { my $x = 0; $x += $_*$_%7 for 1..9000000; print \"$x\\n\"; exit 3 } "
               "waitpid $pid, 0; print $?>>8, \"\\n\"'")
     processes = 2
 
@@ -156,8 +154,8 @@ class Perl(Program):
 @program
 class Git(Program):
     needs = ["git"]
-    processes = 2
-    script = ("export GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_DATE=@1700000000+0000 GIT_COMMITTER_DATE=@1700000000+0000; "
+    periods = 12
+    script = ("export GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_DATE='@1700000000 +0000' GIT_COMMITTER_DATE='@1700000000 +0000'; "
               "git init -q -b main . && git config user.name n && git config user.email e@e && git config gc.auto 0 && "
               "git config pack.threads 2 && git config core.compression 9 && cp -r @DATA@/tree . && git add . && "
               "git commit -qm one && for i in 1 2 3; do for f in tree/*; do echo $i >> $f; done; git commit -qam $i; done && "
@@ -166,8 +164,8 @@ class Git(Program):
 
     def prepare(self, folder, hosts):
         os.mkdir(folder + "/tree")
-        for i in range(60):
-            write_words("%s/tree/f%d" % (folder, i), 1500)
+        for i in range(40):
+            write_words("%s/tree/f%d" % (folder, i), 6000 + 50 * i)
         return super().prepare(folder, hosts)
 
 
@@ -176,16 +174,14 @@ class Openssl(Program):
     needs = ["openssl"]
     root = 0.80  # hand-written assembly
     functions = ["libcrypto"]
-    script = "openssl speed -seconds 1 sha256 aes-128-cbc >/dev/null 2>&1; openssl speed -seconds 1 rsa2048 >/dev/null 2>&1; echo $?"
-
-    limit = 120
+    script = "openssl speed -seconds 1 -bytes 4096 sha256 aes-128-cbc >/dev/null 2>&1; echo $?"
 
 
 @program
 class Bash(Program):
     needs = ["bash"]
-    process_seconds = 0.3
     periods = 25  # several hundred processes, each with a random phase
+    storm = True
     script = ("exec bash -c 'for i in {1..300}; do x=$(echo $i | tr 1-5 a-e); [ -n \"$x\" ] || exit 9; (exit 3); done; "
               "s=0; for ((i = 0; i < 150000; i++)); do ((s += i % 7)); done; "
               "echo $s; seq 100 | while read n; do /bin/true; /bin/echo $n; done | cksum; trap \"echo bye\" EXIT; exit 5'")
@@ -196,12 +192,9 @@ class Bash(Program):
 class Ssh_Keygen(Program):
     needs = ["ssh-keygen"]
     root = 0.80  # libcrypto's assembly
-    processes = 0
-    periods = 20
-    script = ("for i in 1 2 3 4; do ssh-keygen -q -t rsa -b 3072 -N '' -f key$i </dev/null && ssh-keygen -l -f key$i | cut -c1-4; done; "
-              "ssh-keygen -q -t ed25519 -a 60 -N secret -f other && ssh-keygen -y -P secret -f other | cut -c1-11")
-
-    silent = False
+    periods = 8
+    script = ("ssh-keygen -q -t rsa -b 2048 -N '' -f key </dev/null && ssh-keygen -l -f key | cut -c1-4; "
+              "ssh-keygen -q -t ed25519 -a 100 -N secret -f other && ssh-keygen -y -P secret -f other | cut -c1-11")
 
 
 @program
@@ -248,10 +241,11 @@ class Redis(Program):
 @program
 class Nginx(Program):
     needs = ["/usr/sbin/nginx"]
-    processes = 2
+    processes = 3  # both workers and the client
+    process_seconds = 0.2
     script = ("mkdir www && head -c 3000 @DATA@/words > www/index.html && "
               "sed s,@HERE@,$PWD,g @DATA@/conf > conf && /usr/sbin/nginx -p $PWD -e $PWD/error -c $PWD/conf & pid=$!\n"
-              "@PYTHON@ @DATA@/load.py $PWD/s 7000; kill -QUIT $pid; wait $pid; echo server $?; wc -l < access")
+              "@PYTHON@ @DATA@/load.py $PWD/s 20000; kill -QUIT $pid; wait $pid; echo server $?; wc -l < access")
 
     def prepare(self, folder, hosts):
         write_words(folder + "/words", 1000)
@@ -297,17 +291,14 @@ class Ffmpeg(Program):
     needs = ["ffmpeg"]
     root = 0.80  # x264 is hand-written assembly
     limit = 120
-    script = ("exec ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=640x360:rate=25:duration=5 -c:v libx264 -preset medium "
+    script = ("exec ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=640x360:rate=25:duration=12 -c:v libx264 -preset medium "
               "-threads 2 -x264-params threads=2 -f framecrc -fflags +bitexact -flags:v +bitexact -")
 
 
 @program
 class Imagemagick(Program):
     needs = ["convert"]
-    script = "convert -size 700x700 plasma:fractal -seed 5 -blur 0x6 -resize 150% -colors 64 -depth 8 gray:out && wc -c < out"
-
-    def clean(self, output):
-        return output
+    script = "convert -seed 5 -size 700x700 plasma:fractal -blur 0x6 -resize 150% -colors 64 -depth 8 gray:out && wc -c < out"
 
 
 @program
@@ -328,15 +319,14 @@ class Chromium(Program):
     root = 0.80
     limit = 120
     reaped = False
-    process_seconds = 0.5
-    periods = 30
-    processes = 1
+    process_seconds = 0.15
+    periods = 8
     script = ("exec chromium --headless=new --disable-gpu --no-first-run --user-data-dir=$PWD/profile --dump-dom "
               "--virtual-time-budget=20000 file://@DATA@/page.html 2>errors")
 
     def prepare(self, folder, hosts):
-        write(folder + "/page.html", "<body><script>let s = 0, t = []; for (let i = 0; i < 3e6; i++) { s = (s * 31 + i) % 1000003; "
-              "if (i % 100 == 0) t.push('<p>' + s + '</p>'); } document.body.innerHTML = t.slice(0, 400).join('') + s;</script></body>")
+        write(folder + "/page.html", "<body><script>let s = 0, t = []; for (let i = 0; i < 4e7; i++) { s = (s * 31 + i) % 1000003; "
+              "if (i % 1000 == 0) t.push('<p>' + s + '</p>'); } document.body.innerHTML = t.slice(0, 400).join('') + s;</script></body>")
         return super().prepare(folder, hosts)
 
 
@@ -345,7 +335,7 @@ class Go_Static(Program):
     """Nothing to load a library into: said, and the program is left alone."""
     needs = ["/usr/lib/go-1.19/bin/go"]
     unprofiled = True
-    script = "exec @DATA@/program"
+    status = 6
     limit = 90
 
     def prepare(self, folder, hosts):
@@ -354,6 +344,4 @@ class Go_Static(Program):
               "t := 0; for i := 0; i < 4; i++ { t += <-c }; fmt.Println(t, len(os.Args)); os.Exit(6) }\n")
         environment = {**os.environ, "CGO_ENABLED": "0", "GOCACHE": folder + "/cache", "GOFLAGS": "-mod=mod", "GO111MODULE": "off"}
         os.spawnve(os.P_WAIT, self.needs[0], ["go", "build", "-o", folder + "/program", folder + "/main.go"], environment)
-        return super().prepare(folder, hosts)
-
-    status = 6
+        return [folder + "/program"]
