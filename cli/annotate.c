@@ -267,7 +267,7 @@ int lapse_command_annotate(int argc, char **argv)
     const struct lapse_input_options how = { .lines = true };
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         if (option == 'h')
-            return fputs(help, stdout) < 0 || fflush(stdout) ? LAPSE_STATUS_BAD : 0;
+            return lapse_show_help("annotate", help);
         return LAPSE_STATUS_BAD;
     }
     if (argc - optind < 2)

@@ -28,6 +28,13 @@ bool lapse_option_number(const char *command, const char *option, const char *te
     return false;
 }
 
+int lapse_show_help(const char *command, const char *text)
+{
+    if (fputs(text, stdout) >= 0 && !fflush(stdout))
+        return 0;
+    return lapse_complain(command, "standard output: %s", strerror(errno));
+}
+
 int lapse_finish_output(const char *command, struct lapse_output *output)
 {
     int error = lapse_output_finish(output);

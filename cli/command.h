@@ -35,6 +35,9 @@ int lapse_complain(const char *command, const char *format, ...)
 bool lapse_option_number(const char *command, const char *option, const char *text,
                          uint64_t *value);
 
+/* The answer to --help, on standard output. Returns the exit status. */
+int lapse_show_help(const char *command, const char *text);
+
 /* Flush what was written to standard output; a failure is a failure of the command. */
 int lapse_finish_output(const char *command, struct lapse_output *output);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "input.h"
 #include "name_source.h"
 #include "comparison_report.h"
 
@@ -111,7 +112,7 @@ static int parse_option(struct options *o, int option)
     case OPTION_PATHS: o->report.paths = true; return 0;
     case OPTION_ALL: o->report.all = true; return 0;
     case OPTION_LIMIT: case OPTION_MIN_SAMPLES: case OPTION_BLOCKS: return parse_number_option(o, option);
-    case 'h': fputs(help, stdout); return -1;
+    case 'h': return lapse_show_help("diff", help) ? FAILED : -1;
     default: return FAILED; /* getopt has said what is wrong */
     }
 }
@@ -230,6 +231,18 @@ static int run(struct options *o)
     return status;
 }
 
+/* Each file is read once, and none is written to. */
+static bool inputs_are_apart(const struct options *o)
+{
+    const char *all[2 * MAX_INPUTS];
+    int count = (int)(o->base_count + o->new_count);
+    memcpy(all, o->base, o->base_count * sizeof *all);
+    memcpy(all + o->base_count, o->new, o->new_count * sizeof *all);
+    return lapse_inputs_differ("diff", all, count) &&
+           !lapse_output_is_input("diff", o->output, all, count) &&
+           !lapse_output_is_input("diff", o->junit, all, count);
+}
+
 int lapse_command_diff(int argc, char **argv)
 {
     struct options o = { .format = "text", .report.limit = 20 };
@@ -245,7 +258,7 @@ int lapse_command_diff(int argc, char **argv)
     if (!status && !find_format(o.format))
         status = lapse_complain("diff", "--format is text, tsv, json or markdown");
     if (!status)
-        status = run(&o);
+        status = inputs_are_apart(&o) ? run(&o) : FAILED;
     for (uint32_t i = 0; i < o.gate_count; i++)
         lapse_gate_fini(&o.gates[i]);
     return status < 0 ? 0 : status;

@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "event_text.h"
 #include "events.h"
+#include "input.h"
 #include "recording.h"
 
 static const char help[] =
@@ -119,29 +120,10 @@ static int take_lines(struct lapse_events *events)
 
 /* ---- the command ---- */
 
-/* A recording that comes through a pipe is kept in memory: its reader goes back and forth. */
-static int spool(struct lapse_lines *lines, char path[64])
-{
-    int fd = memfd_create("recording", MFD_CLOEXEC);
-    ssize_t got = fd < 0 ? -1 : 0;
-    while (got >= 0) {
-        for (size_t left; (left = lines->end - lines->at); lines->at += (size_t)got)
-            if ((got = write(fd, lines->bytes + lines->at, left)) < 0)
-                return -errno;
-        got = read(lines->fd, lines->bytes, lines->capacity);
-        if (!got)
-            break;
-        lines->at = 0;
-        lines->end = got > 0 ? (size_t)got : 0;
-    }
-    snprintf(path, 64, "/proc/self/fd/%d", fd);
-    return got < 0 ? -errno : 0;
-}
-
 static int take_input(struct lapse_events *events)
 {
     const char *bytes;
-    char path[64];
+    char path[LAPSE_SPOOL_PATH];
     size_t size;
     int error = lapse_lines_peek(&events->lines, &bytes, &size);
     if (error)
@@ -152,11 +134,16 @@ static int take_input(struct lapse_events *events)
         error = lapse_events_begin(events);
         return error ? lapse_complain("events", "%s", strerror(-error)) : take_lines(events);
     }
-    if (strcmp(events->path, "-"))
+    struct stat status;
+    if (strcmp(events->path, "-") && !fstat(events->lines.fd, &status) && S_ISREG(status.st_mode))
         return lapse_events_recording(events, events->path);
-    error = spool(&events->lines, path);
-    return error ? lapse_complain("events", "-: %s", strerror(-error))
-                 : lapse_events_recording(events, path);
+    int fd;
+    error = lapse_input_spool(&events->lines, path, &fd);
+    if (error)
+        return lapse_complain("events", "%s: %s", events->path, strerror(-error));
+    error = lapse_events_recording(events, path);
+    close(fd);
+    return error;
 }
 
 static int run(struct lapse_events *events)
@@ -262,7 +249,7 @@ int lapse_command_events(int argc, char **argv)
     struct lapse_events events = { .path = "-" };
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         if (option == 'h')
-            return fputs(help, stdout) < 0;
+            return lapse_show_help("events", help);
         if (!parse_option(&events, option))
             return LAPSE_STATUS_BAD;
     }

@@ -51,8 +51,7 @@ static int show_help(void)
     fputs(help_head, stdout);
     for (const struct lapse_export_format *format = lapse_export_formats; format->name; format++)
         printf("  %-10s %s\n", format->name, format->help);
-    fputs(help_options, stdout);
-    return fflush(stdout) ? LAPSE_STATUS_BAD : 0;
+    return lapse_show_help("export", help_options);
 }
 
 /* The format whose files end so; the longest ending wins ("speedscope.json" before "json"). */
@@ -237,6 +236,8 @@ int lapse_command_export(int argc, char **argv)
     int status = read_options(&export, argc, argv);
     if (status >= 0)
         return status;
+    if (lapse_output_is_input("export", export.output, (const char *const *)argv + optind, argc - optind))
+        return LAPSE_STATUS_BAD;
     status = lapse_input_open("export", &profile, argv + optind, argc - optind, &export.input);
     if (status)
         return status;

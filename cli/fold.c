@@ -120,7 +120,7 @@ int lapse_command_fold(int argc, char **argv)
         case 's': strict = true; break;
         case 'r': fold.repair = true; break;
         case 'b': fold.skip_bad = true; break;
-        case 'h': return fputs(help, stdout) < 0;
+        case 'h': return lapse_show_help("fold", help);
         default: return LAPSE_STATUS_BAD; /* getopt has said why */
         }
     }

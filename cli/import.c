@@ -11,6 +11,7 @@
 #include "chunk_file.h"
 #include "command.h"
 #include "importer.h"
+#include "input.h"
 
 static const char help[] =
     "usage: lapse import [--from=FORMAT] [--period=NS] [-o FILE] INPUT...\n"
@@ -150,7 +151,7 @@ int lapse_command_import(int argc, char **argv)
                 return LAPSE_STATUS_BAD;
             break;
         case 'o': import.output = optarg; break;
-        case 'h': return fputs(help, stdout) < 0;
+        case 'h': return lapse_show_help("import", help);
         default: return LAPSE_STATUS_BAD;
         }
     }
@@ -161,5 +162,9 @@ int lapse_command_import(int argc, char **argv)
         import.output = default_output(argv[optind]);
     if (!import.output)
         return lapse_complain("import", "out of memory");
+    const char *const *inputs = (const char *const *)argv + optind;
+    if (!lapse_inputs_differ("import", inputs, argc - optind) ||
+        lapse_output_is_input("import", import.output, inputs, argc - optind))
+        return LAPSE_STATUS_BAD;
     return import_all(&import, argc - optind, argv + optind);
 }

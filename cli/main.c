@@ -37,7 +37,7 @@ static int help(FILE *file)
     fputs("\nNames and lines come from the recording and from files on this machine; all commands take\n"
           "  --symfs=DIR, --debug-dir=DIR, --demangle=full|simple|none\n"
           "\n`lapse COMMAND --help` or `lapse help COMMAND` tells all about one of them.\n", file);
-    return file == stderr ? LAPSE_STATUS_BAD : fflush(file) ? LAPSE_STATUS_BAD : 0;
+    return file == stderr ? LAPSE_STATUS_BAD : lapse_show_help("help", "");
 }
 
 static const struct command *find(const char *name)

@@ -2,29 +2,15 @@
 /* Recordings as inputs of `lapse merge`. See merge_recording.h. */
 #include "merge_recording.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "folded_reader.h"
 #include "format.h"
-#include "recording.h"
 
 enum { SHOWN_BUILD = 8 };
-
-bool lapse_merge_is_recording(const char *path)
-{
-    char bytes[64];
-    int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    ssize_t size = fd < 0 ? 0 : pread(fd, bytes, sizeof bytes, 0); /* fails for pipes: text */
-    if (fd >= 0)
-        close(fd);
-    return size > 0 && lapse_recording_is(bytes, (size_t)size);
-}
 
 static struct lapse_profile *open_profile(const char *path)
 {
@@ -110,7 +96,8 @@ static int add_text(struct lapse_folded_merge *merge, char *text, size_t size)
 }
 
 int lapse_merge_add_recording(struct lapse_folded_merge *merge,
-                              const struct lapse_merge_builds *builds, const char *path)
+                              const struct lapse_merge_builds *builds, const char *path,
+                              const char *name)
 {
     struct lapse_profile *profile = open_profile(path);
     struct lapse_export_options options = { 0 };
@@ -125,10 +112,10 @@ int lapse_merge_add_recording(struct lapse_folded_merge *merge,
                    !lapse_write_folded(profile, memory, &options, cause, sizeof cause);
     if (memory && fclose(memory))
         written = false;
-    if (written && !lapse_folded_merge_input(merge, path))
+    if (written && !lapse_folded_merge_input(merge, name))
         status = add_text(merge, text, size);
     else
-        lapse_complain("merge", "%s: %s", path, cause);
+        lapse_complain("merge", "%s: %s", name, cause);
     free(text);
     lapse_profile_close(profile);
     lapse_strings_free(&names);

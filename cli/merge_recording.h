@@ -15,14 +15,12 @@ struct lapse_merge_builds {
     uint32_t *first;             /* build of each path; LAPSE_INDEX_NONE: there are several */
 };
 
-/* Is this file a recording? Anything that cannot be read is none; the merge says why. */
-bool lapse_merge_is_recording(const char *path);
-
-/* First pass: note which builds of which modules a recording holds. Second: add its stacks.
- * Both return the exit status. */
+/* First pass: note which builds of which modules a recording holds. Second: add its stacks, as those
+ * of the input `name`. Both return the exit status. */
 int lapse_merge_note_builds(struct lapse_merge_builds *builds, const char *path);
 int lapse_merge_add_recording(struct lapse_folded_merge *merge,
-                              const struct lapse_merge_builds *builds, const char *path);
+                              const struct lapse_merge_builds *builds, const char *path,
+                              const char *name);
 void lapse_merge_builds_free(struct lapse_merge_builds *builds);
 
 #endif

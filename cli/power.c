@@ -91,8 +91,7 @@ int lapse_command_power(int argc, char **argv)
             if (*end || !(power >= 0.5 && power <= 0.99))
                 status = lapse_complain("power", "--power is a number from 0.5 to 0.99");
         } else if (option == 'h') {
-            fputs(help, stdout);
-            return 0;
+            return lapse_show_help("power", help);
         } else
             status = LAPSE_STATUS_BAD;
     }

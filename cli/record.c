@@ -175,7 +175,7 @@ static int read_options(struct record *record, int argc, char **argv)
     fill_options(options);
     for (int option; (option = getopt_long(argc, argv, "+o:F:qh", options, NULL)) != -1;) {
         if (option == 'h')
-            return fputs(help, stdout) < 0 || fflush(stdout) ? LAPSE_STATUS_BAD : 0;
+            return lapse_show_help("record", help);
         if (option == '?')
             return LAPSE_STATUS_BAD;
         if (option == 'o')

@@ -87,7 +87,7 @@ int lapse_command_recover(int argc, char **argv)
     char stem[PATH_MAX];
     for (int option; (option = getopt_long(argc, argv, "o:h", options, NULL)) != -1;) {
         if (option == 'h')
-            return fputs(help, stdout) < 0 || fflush(stdout) ? LAPSE_STATUS_BAD : 0;
+            return lapse_show_help("recover", help);
         if (option == '?')
             return LAPSE_STATUS_BAD;
         output = optarg;

@@ -186,7 +186,7 @@ static int read_options(struct report *report, int argc, char **argv)
     };
     for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
         if (option == 'h')
-            return fputs(help, stdout) < 0 || fflush(stdout) ? LAPSE_STATUS_BAD : 0;
+            return lapse_show_help("report", help);
         if (!read_option(report, option, optarg))
             return LAPSE_STATUS_BAD;
     }
@@ -246,42 +246,38 @@ static uint32_t find_function(const struct lapse_view *view, const char *name)
     return LAPSE_NONE;
 }
 
-static int write_tree(const struct report *report)
+static int write_tree(const struct report *report, uint32_t function)
 {
-    struct lapse_tree_options options = { .minimum = report->minimum / 100 };
-    if (report->shown != SHOW_TREE) {
+    struct lapse_tree_options options = { .minimum = report->minimum / 100, .function = function };
+    if (report->shown != SHOW_TREE)
         options.kind = report->shown == SHOW_CALLERS ? LAPSE_TREE_CALLERS : LAPSE_TREE_CALLEES;
-        options.function = find_function(report->table.view, report->function);
-        if (options.function == LAPSE_NONE)
-            return LAPSE_STATUS_BAD;
-    }
     return lapse_report_tree(&report->table, &options);
-}
-
-/* Leaves of a profile are sums over all of its samples. */
-static int write_lines(const struct report *report)
-{
-    const struct lapse_view_options *view = &report->view;
-    if (view->threads || view->from_ns || view->until_ns || view->label_key)
-        return lapse_complain("report", "--lines shows the whole recording, not a part of it");
-    uint32_t function = find_function(report->table.view, report->function);
-    return function == LAPSE_NONE ? LAPSE_STATUS_BAD : lapse_report_lines(&report->table, function);
 }
 
 static int write_report(const struct report *report)
 {
+    const struct lapse_view_options *part = &report->view;
+    uint32_t function = LAPSE_NONE;
     int error = 0;
+    if (report->shown == SHOW_LINES && (part->threads || part->from_ns || part->until_ns || part->label_key))
+        /* leaves of a profile are sums over all of its samples */
+        return lapse_complain("report", "--lines shows the whole recording, not a part of it");
+    if (report->function) {
+        function = find_function(report->table.view, report->function);
+        if (function == LAPSE_NONE)
+            return LAPSE_STATUS_BAD;
+    }
     if (report->table.form == LAPSE_FORM_TEXT) {
         lapse_table_summary(&report->table);
         fputc('\n', stdout);
     }
     switch (report->shown) {
     case SHOW_FUNCTIONS: error = lapse_table_functions(&report->table); break;
-    case SHOW_LINES: error = write_lines(report); break;
+    case SHOW_LINES: error = lapse_report_lines(&report->table, function); break;
     case SHOW_THREADS: error = lapse_table_threads(&report->table); break;
     case SHOW_PROCESSES: error = lapse_table_processes(&report->table); break;
     case SHOW_LABELS: error = lapse_table_labels(&report->table, report->view.group_by_label); break;
-    default: error = write_tree(report);
+    default: error = write_tree(report, function);
     }
     if (error > 0)
         return error;
@@ -299,6 +295,8 @@ static int view_and_write(struct report *report)
     struct lapse_view *view;
     uint32_t *threads = NULL;
     int status = choose_threads(report, &threads);
+    if (!status && report->until_s > 0 && report->until_s <= report->from_s)
+        status = lapse_complain("report", "--until is not after --from");
     if (!status) {
         if (report->from_s > 0)
             report->view.from_ns = profile->first_ns + (uint64_t)(report->from_s * 1e9);

@@ -122,7 +122,7 @@ int lapse_command_symbolize(int argc, char **argv)
     const char *output = NULL;
     for (int option; (option = getopt_long(argc, argv, "o:h", options, NULL)) != -1;) {
         if (option == 'h')
-            return fputs(help, stdout) < 0 || fflush(stdout) ? LAPSE_STATUS_BAD : 0;
+            return lapse_show_help("symbolize", help);
         if (option != 'o')
             return LAPSE_STATUS_BAD;
         output = optarg;

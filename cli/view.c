@@ -109,7 +109,7 @@ int lapse_command_view(int argc, char **argv)
     bool opens = true;
     for (int option; (option = getopt_long(argc, argv, "nh", options, NULL)) != -1;) {
         if (option == 'h')
-            return fputs(help, stdout) < 0;
+            return lapse_show_help("view", help);
         if (option != 'n')
             return LAPSE_STATUS_BAD;
         opens = false;

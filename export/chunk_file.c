@@ -46,13 +46,14 @@ static int write_all(int fd, const char *bytes, size_t size)
     return 0;
 }
 
-static int copy_to_temporary(int from)
+int lapse_copy_to_temporary(const void *head, size_t head_size, int from)
 {
     char bytes[65536];
-    int error = 0, to = temporary_file();
+    int to = temporary_file();
+    int error = to < 0 ? to : write_all(to, head, head_size);
     if (to < 0)
         return to;
-    for (;;) {
+    while (!error) {
         ssize_t got = read(from, bytes, sizeof bytes);
         if (got < 0 && errno == EINTR)
             continue;
@@ -61,9 +62,9 @@ static int copy_to_temporary(int from)
         if (got <= 0)
             break;
         error = write_all(to, bytes, (size_t)got);
-        if (error)
-            break;
     }
+    if (!error && lseek(to, 0, SEEK_SET) < 0)
+        error = -errno;
     if (error)
         close(to);
     return error ? error : to;
@@ -81,7 +82,7 @@ int lapse_open_seekable(const char *path)
         result = -EISDIR;
     /* Standard input that was redirected from a file may stand somewhere in the middle of it. */
     if (result >= 0 && (!S_ISREG(status.st_mode) || lseek(fd, 0, SEEK_CUR) > 0))
-        result = copy_to_temporary(fd);
+        result = lapse_copy_to_temporary(NULL, 0, fd);
     if (result != fd)
         close(fd);
     return result;

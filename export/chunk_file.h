@@ -37,5 +37,8 @@ int lapse_chunk_file_next(struct lapse_chunk_file *file, struct lapse_damage *da
 /* A file to read from: "-" is standard input, and what is no regular file is copied to a temporary file
  * without a name first. Returns a descriptor that can be sought, or a negative errno. */
 int lapse_open_seekable(const char *path);
+/* The copy: what was read already, then the rest of `from`. A descriptor at its start, or a negative
+ * errno. */
+int lapse_copy_to_temporary(const void *head, size_t head_size, int from);
 
 #endif

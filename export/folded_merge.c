@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "event_text.h"
@@ -411,13 +410,10 @@ static int reopen(struct lapse_lines *lines, const char *path)
     return lapse_lines_open(lines, path);
 }
 
+/* A file that can be read again: streamed when it is sorted. */
 static int add_file(struct lapse_folded_merge *merge, struct lapse_lines *lines, const char *path)
 {
-    struct stat status;
     uint64_t bad_before = merge->bad_lines;
-    bool again = strcmp(path, "-") && !fstat(lines->fd, &status) && S_ISREG(status.st_mode);
-    if (!again || merge->options.depth)
-        return take_all(merge, lines);
     int sorted = text_room(merge, 1) ? check_order(merge, lines) : -ENOMEM;
     if (sorted < 0)
         return sorted;
@@ -444,9 +440,15 @@ int lapse_folded_merge_file(struct lapse_folded_merge *merge, const char *path)
         return failed_system(merge, path, error);
     error = lapse_folded_merge_input(merge, path);
     if (!error)
-        error = add_file(merge, &lines, path);
+        error = merge->options.depth ? take_all(merge, &lines) : add_file(merge, &lines, path);
     lapse_lines_close(&lines);
     return error;
+}
+
+int lapse_folded_merge_lines(struct lapse_folded_merge *merge, struct lapse_lines *lines)
+{
+    int error = lapse_folded_merge_input(merge, lines->path);
+    return error ? error : take_all(merge, lines);
 }
 
 int lapse_folded_merge_write(struct lapse_folded_merge *merge, struct lapse_output *output)

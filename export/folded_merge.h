@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "line_reader.h"
 #include "output.h"
 
 struct lapse_folded_merge;
@@ -24,10 +25,12 @@ int lapse_folded_merge_create(struct lapse_folded_merge **merge,
                               const struct lapse_folded_merge_options *options);
 void lapse_folded_merge_destroy(struct lapse_folded_merge *merge);
 
-/* Add a file ("-": standard input); or begin an input that is no folded text, and add its stacks.
+/* Add a file that can be read twice; or lines that can be read once; or begin an input that is no
+ * folded text, and add its stacks.
  * Return 0 or a negative errno, with one line in lapse_folded_merge_error. The path must live as
  * long as the merge. */
 int lapse_folded_merge_file(struct lapse_folded_merge *merge, const char *path);
+int lapse_folded_merge_lines(struct lapse_folded_merge *merge, struct lapse_lines *lines);
 int lapse_folded_merge_input(struct lapse_folded_merge *merge, const char *path);
 int lapse_folded_merge_stack(struct lapse_folded_merge *merge, const char *stack, size_t size,
                              uint64_t value);

@@ -7,7 +7,8 @@
 
 #include "event_text.h"
 
-const char *lapse_folded_parse(char *text, size_t size, struct lapse_folded_line *line)
+/* NULL, or what is wrong with the line. */
+static const char *parse(char *text, size_t size, struct lapse_folded_line *line)
 {
     size_t at = size;
     while (at && text[at - 1] != ' ' && text[at - 1] != '\t')
@@ -38,9 +39,9 @@ int lapse_folded_next(struct lapse_lines *lines, struct lapse_folded_line *line,
     size_t size;
     int status;
     while ((status = lapse_lines_next(lines, &text, &size)) > 0) {
-        if (is_blank(text, size))
+        if (is_blank(text, size) || *text == '#') /* a comment */
             continue;
-        *cause = lapse_folded_parse(text, size, line);
+        *cause = parse(text, size, line);
         return *cause ? -EBADMSG : 1;
     }
     return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Folded text, line by line: `root;...;leaf VALUE`. What follows the last space or tab is the value,
- * a whole number. Blank lines are passed over. Frames are taken out of a stack by lapse_stack_next
+ * a whole number. Blank lines and comments, which begin with `#`, are passed over. Frames are taken out of a stack by lapse_stack_next
  * of event_text.h, which undoes `\;` and the other escapes of our own writers; text of other tools,
  * which know no escapes, seldom has a backslash and then keeps it unless it looks like one.
  * Used by `lapse merge` and by every command that takes folded text. Offline only. */
@@ -15,10 +15,7 @@ struct lapse_folded_line {
     uint64_t value;
 };
 
-/* NULL, or what is wrong with the line. */
-const char *lapse_folded_parse(char *text, size_t size, struct lapse_folded_line *line);
-
-/* The next line that is not blank. Returns 1, 0 at the end, a negative errno, or -EBADMSG for a bad
+/* The next line that has a stack. Returns 1, 0 at the end, a negative errno, or -EBADMSG for a bad
  * line, with *cause; the number of the line is lines->number, and reading can go on. */
 int lapse_folded_next(struct lapse_lines *lines, struct lapse_folded_line *line,
                       const char **cause);

@@ -53,15 +53,8 @@ static int add_line(struct lapse_profile *profile, const struct lapse_folded_lin
 static int add_lines(struct lapse_profile *profile, struct lapse_lines *lines, const char **cause)
 {
     struct lapse_folded_line line;
-    char *text;
-    size_t size;
     int result;
-    while ((result = lapse_lines_next(lines, &text, &size)) > 0) {
-        if (!size || *text == '#')
-            continue;
-        *cause = lapse_folded_parse(text, size, &line);
-        if (*cause)
-            return -EBADMSG;
+    while ((result = lapse_folded_next(lines, &line, cause)) > 0) {
         result = add_line(profile, &line);
         if (result)
             return result;

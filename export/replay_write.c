@@ -38,7 +38,14 @@ static int escape_names(struct writer *writer)
         char *to = lapse_output_room(&writer->names, room);
         if (!to)
             return -ENOMEM;
-        uint32_t size = (uint32_t)lapse_escaped_name(to, room - 1, names->texts[i]);
+        const char *name = names->texts[i];
+        uint32_t size = 0;
+        if (*name == '#') { /* else the line would read as a comment */
+            size = sizeof "\\x23" - 1;
+            memcpy(to, "\\x23", size);
+            name++;
+        }
+        size += (uint32_t)lapse_escaped_name(to + size, room - 1 - size, name);
         to[size] = ';';
         writer->texts[i] = (struct name){ writer->names.size, size };
         writer->names.size += size + 1ull;

@@ -9,7 +9,8 @@ A case is a header of `key: value` lines, then sections that begin with `--- NAM
   edges, intervals                          what `lapse events` gives
   error        the message contains this and the exit status is 2
   repairs      how many `lapse fold --repair` reports
-  functions    NAME SELF TOTAL              checked by the unit test engine_vectors
+  functions    NAME SELF TOTAL              what `lapse report` gives; its trees of callers and callees
+                                            begin with these totals
 """
 import subprocess
 import sys
@@ -70,6 +71,42 @@ def check_folded(lapse, sections):
     done = run(lapse, "merge", [], sections["folded"])
     wanted = "".join(sorted(sections["folded"].splitlines(True), key=lambda l: l.rsplit(" ", 1)[0]))
     expect("merged", done.stdout.decode(), wanted)
+    if "functions" in sections:
+        check_functions(lapse, sections)
+
+
+def table(lapse, options, text):
+    done = run(lapse, "report", ["--format=tsv", "--limit=0", "--minimum=0", *options, "-"], text)
+    expect("status of report", (done.returncode, done.stderr), (0, b""))
+    head, *rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
+    return [dict(zip(head, row)) for row in rows]
+
+
+def stacks_of(text):
+    for line in text.splitlines():
+        stack, value = line.rsplit(" ", 1)
+        yield stack.split(";"), int(value)
+
+
+def check_functions(lapse, sections):
+    """Tables against the section; children of the trees against a look at every line."""
+    text = sections["folded"]
+    wanted = [line.split("\t") for line in sections["functions"].splitlines()]
+    rows = table(lapse, ["--sort=name"], text)
+    expect("functions", [[r["function"], r["self_weight"], r["total_weight"]] for r in rows], wanted)
+    for name, _, total in wanted:
+        for view, step in (("callers", -1), ("callees", 1)):
+            beside = {}
+            for frames, value in stacks_of(text):
+                if name not in frames:
+                    continue
+                at = frames.index(name) + step  # the outermost call stands for all of the sample
+                if 0 <= at < len(frames):
+                    beside[frames[at]] = beside.get(frames[at], 0) + value
+            rows = table(lapse, ["--%s=%s" % (view, name)], text)
+            expect(view, (rows[0]["function"], rows[0]["total_weight"]), (name, total))
+            got = {r["function"]: int(r["total_weight"]) for r in rows if r["depth"] == "2"}
+            expect(view + " of " + name, got, beside)
 
 
 def main():
