@@ -11,6 +11,7 @@
 #include "command.h"
 #include "input.h"
 #include "name_source.h"
+#include "new_file.h"
 #include "comparison_report.h"
 
 enum { MAX_INPUTS = 256, MAX_GATES = 64 };
@@ -131,24 +132,32 @@ static write_report *find_format(const char *name)
     return NULL;
 }
 
-static int write_to(const char *path, write_report *write, const struct lapse_comparison_report *report)
+static int write_output(FILE *file, write_report *write, const struct lapse_comparison_report *report)
 {
-    FILE *file = path ? fopen(path, "w") : stdout;
     struct lapse_output output;
-    int result = file ? lapse_output_init(&output, file) : -errno;
-    if (!result) {
+    int error = lapse_output_init(&output, file);
+    if (!error) {
         write(&output, report);
-        result = lapse_output_finish(&output);
+        error = lapse_output_finish(&output);
         lapse_output_fini(&output);
     }
-    if (file && (path ? fclose(file) : fflush(file)) && !result)
-        result = -errno;
-    if (result == -EPIPE)
-        return NO_REGRESSION; /* the reader has seen enough */
-    if (result) {
-        return lapse_complain("diff", "%s: %s", path ? path : "standard output", strerror(-result));
+    if (!error && fflush(file))
+        error = -errno;
+    return error;
+}
+
+static int write_to(const char *path, write_report *write, const struct lapse_comparison_report *report)
+{
+    struct lapse_new_file file = { .file = stdout };
+    int error = path ? lapse_new_file_create(&file, path) : 0;
+    if (!error) {
+        error = write_output(file.file, write, report);
+        int closed = path ? lapse_new_file_close(&file, !error) : 0;
+        error = error ? error : closed;
     }
-    return 0;
+    if (!error || error == -EPIPE) /* the reader has seen enough */
+        return 0;
+    return lapse_complain("diff", "%s: %s", path ? path : "standard output", strerror(-error));
 }
 
 static bool open_inputs(const char **paths, uint32_t count, uint32_t variant, struct lapse_comparison_input *inputs)

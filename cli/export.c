@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* lapse export: a profile in another format, from the table of export/format.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "format.h"
 #include "input.h"
+#include "new_file.h"
 
 static const char help_head[] =
     "usage: lapse export --to=FORMAT [OPTIONS] FILE...\n"
@@ -201,31 +200,16 @@ static int write_standard_output(const struct export *export, struct lapse_profi
     return write_stream(export, profile, stdout, "standard output");
 }
 
-/* A half-written file is never seen under its name. What is no regular file is written straight. */
 static int write_file(const struct export *export, struct lapse_profile *profile)
 {
-    struct stat status;
-    char temporary[4096];
-    const char *path = export->output;
-    bool direct = !stat(path, &status) && !S_ISREG(status.st_mode);
-    mode_t mask = umask(0);
-    umask(mask);
-    if (!direct && snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary)
-        return lapse_complain("export", "%s: %s", path, strerror(ENAMETOOLONG));
-    int fd = direct ? open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY) : mkostemp(temporary, O_CLOEXEC);
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (!file)
-        return lapse_complain("export", "%s: %s", path, strerror(errno));
-    int result = write_stream(export, profile, file, path);
-    if (!direct)
-        fchmod(fd, 0666 & ~mask);
-    if (fclose(file) && !result)
-        result = lapse_complain("export", "%s: %s", path, strerror(errno));
-    if (!direct && !result && rename(temporary, path))
-        result = lapse_complain("export", "%s: %s", path, strerror(errno));
-    if (!direct && result)
-        unlink(temporary);
-    return result;
+    struct lapse_new_file file;
+    int error = lapse_new_file_create(&file, export->output);
+    int result = error ? 0 : write_stream(export, profile, file.file, export->output);
+    if (!error) {
+        int closed = lapse_new_file_close(&file, !result);
+        error = result ? 0 : closed;
+    }
+    return error ? lapse_complain("export", "%s: %s", export->output, strerror(-error)) : result;
 }
 
 int lapse_command_export(int argc, char **argv)

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "chunk_file.h"
 #include "command.h"
 #include "importer.h"
 #include "input.h"
+#include "new_file.h"
 
 static const char help[] =
     "usage: lapse import [--from=FORMAT] [--period=NS] [-o FILE] INPUT...\n"
@@ -109,16 +109,20 @@ static int import_one(const struct import *import, const char *path, FILE *to)
 static int import_all(const struct import *import, int count, char **paths)
 {
     bool is_stdout = !strcmp(import->output, "-");
-    FILE *to = is_stdout ? stdout : fopen(import->output, "w");
-    if (!to)
-        return lapse_complain("import", "%s: %s", import->output, strerror(errno));
+    struct lapse_new_file file = { .file = stdout };
+    int error = is_stdout ? 0 : lapse_new_file_create(&file, import->output);
+    if (error)
+        return lapse_complain("import", "%s: %s", import->output, strerror(-error));
     int status = 0;
     for (int i = 0; i < count && !status; i++)
-        status = import_one(import, paths[i], to);
-    if ((is_stdout ? fflush(to) : fclose(to)) && !status)
-        status = lapse_complain("import", "%s: %s", import->output, strerror(errno));
-    if (status && !is_stdout)
-        unlink(import->output); /* half a recording would look like a whole one */
+        status = import_one(import, paths[i], file.file);
+    if (!is_stdout)
+        error = lapse_new_file_close(&file, !status);
+    else if (fflush(stdout))
+        error = -errno;
+    if (error && !status)
+        status = lapse_complain("import", "%s: %s", is_stdout ? "standard output" : import->output,
+                                strerror(-error));
     return status;
 }
 

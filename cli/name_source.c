@@ -46,6 +46,11 @@ static bool read_style(const char *command, const char *text)
     return false;
 }
 
+static bool is_option(const char *word)
+{
+    return !strcmp(word, "--symfs") || !strcmp(word, "--debug-dir") || !strcmp(word, "--demangle");
+}
+
 bool lapse_name_source_options(const char *command, int *argc, char **argv)
 {
     int kept = 1, at = 1;
@@ -62,6 +67,9 @@ bool lapse_name_source_options(const char *command, int *argc, char **argv)
         } else if ((text = value_of("--demangle", *argc, argv, &at))) {
             if (!read_style(command, text))
                 return false;
+        } else if (is_option(argv[at])) { /* the last word: nothing follows */
+            lapse_complain(command, "option '%s' requires an argument", argv[at]);
+            return false;
         } else {
             argv[kept++] = argv[at];
         }

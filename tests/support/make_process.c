@@ -199,6 +199,7 @@ void lapse_test_make_recording(const char *path, const struct lapse_test_recordi
     if (!numbers.period_ns)
         numbers.period_ns = 5000000;
     lapse_test_spool_open(&spool, path);
+    spool.build = (uint8_t)(numbers.build * 16);
     for (uint32_t i = 0; i < numbers.processes; i++) {
         struct process process = { .numbers = numbers, .spool = &spool, .random = numbers.seed + i };
         process.stacks = calloc(numbers.stacks, sizeof *process.stacks);

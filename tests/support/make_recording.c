@@ -109,7 +109,7 @@ void lapse_test_spool_module(struct lapse_test_spool *spool, uint32_t id, const 
     struct lapse_wire *wire = &spool->wire;
     size_t mark = begin(spool, 2);
     uint8_t build_id[20];
-    memset(build_id, (int)id, sizeof build_id);
+    memset(build_id, (int)id + spool->build, sizeof build_id);
     lapse_wire_uint(wire, 1, id);
     lapse_wire_string(wire, 2, path);
     if (*path == '/')

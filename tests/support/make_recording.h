@@ -18,6 +18,7 @@ struct lapse_test_spool {
     uint32_t nodes; /* ids given out in this session */
     uint32_t first_node; /* of the open chunk */
     uint64_t session;
+    uint8_t build;  /* added to the bytes of build ids */
     bool anonymous; /* leave out Chunk.first_node and Chunk.session, as older writers did */
 };
 
@@ -71,6 +72,7 @@ struct lapse_test_recording {
     uint32_t functions; /* [stacks / 2] */
     uint32_t modules;   /* [3] */
     uint64_t period_ns; /* [5 ms] */
+    uint32_t build;     /* of the modules: equal files with another build id [0] */
     uint64_t seed;
     bool no_symbols;    /* functions stay unnamed */
     bool labels;        /* three label sets, on two samples of three */

@@ -18,7 +18,7 @@ static int set(struct lapse_test_recording *recording, const char *name, size_t 
         { "labels", NULL, &recording->labels },       { "spans", NULL, &recording->spans },
         { "lines", NULL, &recording->lines },         { "cut", NULL, &recording->cut },
         { "late", NULL, &recording->late },           { "raw", NULL, &recording->raw },
-        { "no_end", NULL, &recording->no_end },
+        { "no_end", NULL, &recording->no_end },       { "build", &recording->build, NULL },
     };
     if (size == 4 && !strncmp(name, "seed", 4)) {
         recording->seed = value;
