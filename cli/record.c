@@ -233,6 +233,8 @@ static void set_environment(const struct record *record, const char *library,
             setenv(settings[i].variable, record->values[i], 1);
     setenv("LAPSE_EXPORT", "none", 1);
     setenv("LAPSE_RUN_ID", id, 1);
+    if (*place->rings)
+        setenv("LAPSE_RINGS", place->rings, 1);
     set_preload(library);
 }
 
@@ -361,12 +363,13 @@ static int finish(const struct record *record, struct lapse_record_place *place,
     if (lapse_record_collect(place))
         return 1;
     lapse_record_place_remove(place);
+    lapse_record_tell_living(place, "record");
     if (run->signalled && !record->quiet)
         lapse_complain("record", "the command was ended by signal %d (%s)", run->signal,
                        strsignal(run->signal));
     if (place->spool_count)
         tell(record, place);
-    else if (!record->quiet && record->series.sums[0].runs)
+    else if (!record->quiet && record->series.sums[0].runs && !place->living_count)
         report_nothing(record->series.cpu_seconds, obstacle);
     return 0;
 }
@@ -421,5 +424,6 @@ int lapse_command_record(int argc, char **argv)
         return status;
     }
     int failed = finish(&record, &place, obstacle);
+    free(place.living);
     return status ? status : failed;
 }

@@ -46,10 +46,14 @@ int lapse_record_run(struct lapse_record_run *run);
 struct lapse_record_place {
     char folder[PATH_MAX];  /* where the recording goes */
     char spools[PATH_MAX];  /* the private folder of this run */
+    char rings[PATH_MAX];   /* and that of its processes' rings; empty: they are private memory */
     char base[NAME_MAX + 1]; /* of the recording without `.lapse` */
     char path[PATH_MAX];    /* of the recording, when it is there */
     uint32_t spool_count;   /* spools with something in them */
     uint64_t bytes;
+    uint8_t (*living)[16];  /* sessions of processes that still run: what they record stays here */
+    uint32_t living_count;
+    uint64_t rescued;       /* samples found in the rings of processes that were killed */
 };
 
 /* Make the private folder; nothing is run when that fails. `output` may have `.lapse` at its end.
@@ -58,8 +62,28 @@ int lapse_record_place_make(struct lapse_record_place *place, const char *output
 /* All spools become one recording, never in place of another file. Returns 0 (spool_count 0: nothing
  * was sampled and there is no file) or a negative errno after a message; spools then stay. */
 int lapse_record_collect(struct lapse_record_place *place);
-/* The private folder and all in it. */
+/* A folder that a run has left behind (lapse recover). Returns 0, or -ENOTDIR when it is none. */
+int lapse_record_place_find(struct lapse_record_place *place, const char *folder, const char *output);
+/* The private folders and all in them; those of living processes stay. */
 void lapse_record_place_remove(struct lapse_record_place *place);
+/* One line about processes that still run, if there are any. */
+void lapse_record_tell_living(const struct lapse_record_place *place, const char *command);
+
+/* record_rings.c: the folder of the rings, its memory if there is room. Without one, rings are
+ * private and what a killed process recorded last is lost. */
+void lapse_record_rings_make(struct lapse_record_place *place);
+/* What killed processes left in their rings goes into their spools; the living are noted. Returns 0
+ * or a negative errno; rings that could not be read or written stay. */
+int lapse_record_rings_take(struct lapse_record_place *place);
+void lapse_record_rings_remove(struct lapse_record_place *place);
+
+/* When the session of a spool started and which it is, from the header in its first chunk. Zero when it
+ * has none. */
+struct lapse_spool_mark { uint64_t start_ns; uint8_t session_id[16]; };
+struct lapse_spool_mark lapse_record_spool_mark(int fd);
+/* Only regular files with one name: root's folder may be written to by others. -1: no. */
+struct stat;
+int lapse_record_open_spool(int folder, const char *name, int flags, struct stat *status);
 
 struct lapse_record_command {
     char **arguments;

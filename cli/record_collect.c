@@ -19,6 +19,7 @@
 #define SUFFIX ".lapse"
 #define NUMBERS 10000 /* files of one name that are tried */
 #define HEADER_FIELD 1
+#define ID_FIELD 3
 #define START_FIELD 14
 #define START_BYTES 65536u
 
@@ -31,7 +32,8 @@ static bool ends_with(const char *text, const char *end)
     return size > end_size && !strcmp(text + size - end_size, end);
 }
 
-int lapse_record_place_make(struct lapse_record_place *place, const char *output)
+/* Folder and name of the recording. Returns 0 or an errno. */
+static int name_place(struct lapse_record_place *place, const char *output)
 {
     char copy[PATH_MAX];
     *place = (struct lapse_record_place){ 0 };
@@ -43,52 +45,72 @@ int lapse_record_place_make(struct lapse_record_place *place, const char *output
     if (slash)
         *slash = 0;
     const char *folder = !slash ? "." : *copy ? copy : "/";
-    int error = 0;
     if (!*base || strlen(output) >= PATH_MAX || strlen(base) > NAME_MAX - 32)
-        error = *base ? ENAMETOOLONG : EISDIR;
-    else if (!realpath(folder, place->folder))
-        error = errno;
+        return *base ? ENAMETOOLONG : EISDIR;
+    if (!realpath(folder, place->folder))
+        return errno;
+    snprintf(place->base, sizeof place->base, "%s", base);
+    return 0;
+}
+
+int lapse_record_place_make(struct lapse_record_place *place, const char *output)
+{
+    int error = name_place(place, output);
     if (!error) {
-        snprintf(place->base, sizeof place->base, "%s", base);
         if (snprintf(place->spools, PATH_MAX, "%s/.lapse-run-XXXXXX", place->folder) >= PATH_MAX - NAME_MAX)
             error = ENAMETOOLONG;
         else if (!mkdtemp(place->spools))
             error = errno;
     }
     if (error) {
-        lapse_complain("record", "%s: %s; the command was not run", slash ? folder : output, strerror(error));
+        lapse_complain("record", "%s: %s; the command was not run", output, strerror(error));
         return -error;
     }
     /* Servers that are started by root write their spool as another user. That user can make files
      * here, but neither list the folder nor touch those of others. */
     if (!geteuid())
         chmod(place->spools, 01733);
+    lapse_record_rings_make(place);
     return 0;
 }
 
-/* When the session of a spool started: from the header in its first chunk. 0 when it has none. */
-static uint64_t start_of(int fd)
+int lapse_record_place_find(struct lapse_record_place *place, const char *folder, const char *output)
+{
+    char path[PATH_MAX];
+    int error = name_place(place, output);
+    if (error)
+        return -error;
+    if (!realpath(folder, place->spools) || snprintf(path, sizeof path, "%s/rings", place->spools) >= PATH_MAX)
+        return -ENOTDIR;
+    ssize_t size = readlink(path, place->rings, sizeof place->rings - 1);
+    return size > 0 ? 0 : -ENOTDIR;
+}
+
+struct lapse_spool_mark lapse_record_spool_mark(int fd)
 {
     uint8_t *bytes = malloc(START_BYTES);
-    uint64_t value = 0, start = 0;
+    uint64_t value = 0;
     uint32_t size, crc, field;
+    struct lapse_spool_mark mark = { 0 };
     struct lapse_wire_reader header, body;
     ssize_t got = bytes ? pread(fd, bytes, START_BYTES, 0) : -1;
     if (got > (ssize_t)LAPSE_CHUNK_HEAD && !lapse_chunk_head_read(bytes, &size, &crc)) {
         struct lapse_wire_reader chunk = { bytes + LAPSE_CHUNK_HEAD, bytes + got };
         if (lapse_wire_next(&chunk, &field, &value, &header) == 1 && field == HEADER_FIELD)
-            while (lapse_wire_next(&header, &field, &value, &body) == 1)
+            while (lapse_wire_next(&header, &field, &value, &body) == 1) {
                 if (field == START_FIELD)
-                    start = value;
+                    mark.start_ns = value;
+                else if (field == ID_FIELD && body.end - body.at == sizeof mark.session_id)
+                    memcpy(mark.session_id, body.at, sizeof mark.session_id);
+            }
     }
     free(bytes);
-    return start;
+    return mark;
 }
 
-/* Only regular files with one name: root's folder may be written to by others. */
-static int open_spool(int folder, const char *name, struct stat *status)
+int lapse_record_open_spool(int folder, const char *name, int flags, struct stat *status)
 {
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 && (fstat(fd, status) || !S_ISREG(status->st_mode) || status->st_nlink != 1)) {
         close(fd);
         return -1;
@@ -96,26 +118,37 @@ static int open_spool(int folder, const char *name, struct stat *status)
     return fd;
 }
 
-static int add_spool(struct spools *spools, int folder, const char *name)
+static bool is_living(const struct lapse_record_place *place, const struct lapse_spool_mark *mark)
+{
+    for (uint32_t i = 0; i < place->living_count; i++)
+        if (!memcmp(place->living[i], mark->session_id, sizeof mark->session_id))
+            return true;
+    return false;
+}
+
+static int add_spool(struct spools *spools, const struct lapse_record_place *place, int folder,
+                     const char *name)
 {
     struct stat status;
-    int fd = open_spool(folder, name, &status);
+    int fd = lapse_record_open_spool(folder, name, O_RDONLY, &status);
     if (fd < 0 || !status.st_size) {
         if (fd >= 0)
             close(fd);
         return 0;
     }
+    struct lapse_spool_mark mark = lapse_record_spool_mark(fd);
+    close(fd);
+    if (is_living(place, &mark))
+        return 0;
     struct spool *items = lapse_array_grow(spools->items, spools->count, sizeof *items);
     char *copy = strdup(name);
-    uint64_t start = start_of(fd);
-    close(fd);
     if (items)
         spools->items = items;
     if (!items || !copy) {
         free(copy);
         return -ENOMEM;
     }
-    items[spools->count++] = (struct spool){ copy, start, (uint64_t)status.st_size };
+    items[spools->count++] = (struct spool){ copy, mark.start_ns, (uint64_t)status.st_size };
     return 0;
 }
 
@@ -127,13 +160,13 @@ static int by_start(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-static int list_spools(struct spools *spools, const char *path)
+static int list_spools(struct spools *spools, const struct lapse_record_place *place)
 {
-    DIR *folder = opendir(path);
+    DIR *folder = opendir(place->spools);
     int error = folder ? 0 : -errno;
     for (struct dirent *entry; !error && (entry = readdir(folder));)
         if (ends_with(entry->d_name, SUFFIX))
-            error = add_spool(spools, dirfd(folder), entry->d_name);
+            error = add_spool(spools, place, dirfd(folder), entry->d_name);
     if (folder)
         closedir(folder);
     if (spools->count)
@@ -178,7 +211,7 @@ static int concatenate(struct lapse_record_place *place, const struct spools *sp
     int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int error = folder < 0 || to < 0 ? -errno : 0;
     for (uint32_t i = 0; i < spools->count && !error; i++) {
-        int from = open_spool(folder, spools->items[i].name, &status);
+        int from = lapse_record_open_spool(folder, spools->items[i].name, O_RDONLY, &status);
         if (from < 0)
             continue;
         error = copy_bytes(from, to, &place->bytes);
@@ -212,11 +245,23 @@ static int publish(struct lapse_record_place *place, const char *finished)
     return -EEXIST;
 }
 
+/* They are in the recording; the folder stays for others. */
+static void remove_spools(const struct lapse_record_place *place, const struct spools *spools)
+{
+    int folder = open(place->spools, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (uint32_t i = 0; i < spools->count && folder >= 0; i++)
+        unlinkat(folder, spools->items[i].name, 0);
+    if (folder >= 0)
+        close(folder);
+}
+
 int lapse_record_collect(struct lapse_record_place *place)
 {
     struct spools spools = { 0 };
     char finished[PATH_MAX] = "";
-    int error = list_spools(&spools, place->spools);
+    int error = lapse_record_rings_take(place);
+    if (!error)
+        error = list_spools(&spools, place);
     place->spool_count = spools.count;
     place->path[0] = 0;
     if (!error && spools.count == 1) {
@@ -228,6 +273,8 @@ int lapse_record_collect(struct lapse_record_place *place)
     }
     if (!error && spools.count)
         error = publish(place, finished);
+    if (!error && place->living_count)
+        remove_spools(place, &spools);
     free_spools(&spools);
     if (error) {
         lapse_complain("record", "%s/%s" SUFFIX ": %s; what was recorded stays in %s", place->folder,
@@ -239,6 +286,9 @@ int lapse_record_collect(struct lapse_record_place *place)
 
 void lapse_record_place_remove(struct lapse_record_place *place)
 {
+    lapse_record_rings_remove(place);
+    if (place->living_count)
+        return;
     DIR *folder = opendir(place->spools);
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
@@ -246,4 +296,14 @@ void lapse_record_place_remove(struct lapse_record_place *place)
     if (folder)
         closedir(folder);
     rmdir(place->spools);
+}
+
+void lapse_record_tell_living(const struct lapse_record_place *place, const char *command)
+{
+    if (place->living_count)
+        lapse_complain(command, "%u process%s still run%s and go%s on recording into %s; `lapse recover "
+                       "%s` makes a recording of that once %s ended", place->living_count,
+                       place->living_count == 1 ? "" : "es", place->living_count == 1 ? "s" : "",
+                       place->living_count == 1 ? "es" : "", place->spools, place->spools,
+                       place->living_count == 1 ? "it has" : "they have");
 }

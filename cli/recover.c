@@ -8,19 +8,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "format.h"
 #include "input.h"
+#include "record.h"
 #include "table.h"
 
 static const char help[] =
     "usage: lapse recover [-o NAME] FILE...\n"
+    "       lapse recover [-o NAME] FOLDER\n"
     "\n"
     "Reads spools as far as they go and writes NAME.folded and NAME.events (default: the first FILE\n"
     "without `.lapse`; an existing file is never overwritten, a number is added). Says on standard\n"
-    "error what is missing. A FILE is a recording, however it ends.\n"
+    "error what is missing. A FILE is a recording, however it ends. A FOLDER (.lapse-run-...) is what a\n"
+    "`lapse record` that was killed left, or one whose processes ran on: it becomes NAME.lapse (default:\n"
+    "recovered.lapse) with what was in the memory of killed processes, then the outputs are written.\n"
     "\n"
     "  -o, --output=NAME  of the outputs\n"
     "  -h, --help         this text\n";
@@ -76,6 +81,32 @@ static int write_outputs(struct lapse_profile *profile, const char *stem)
     return status || !profile->has_times ? status : write_output(profile, stem, "events");
 }
 
+/* A run's folder becomes a recording. Returns 0 and its path, or the exit status. */
+static int recover_folder(char *folder, const char *output, char path[PATH_MAX])
+{
+    struct lapse_record_place place;
+    int error = lapse_record_place_find(&place, folder, output ? output : "recovered");
+    if (error)
+        return lapse_complain("recover", "%s: %s", folder, error == -ENOTDIR ? "not the folder of a run"
+                                                                              : strerror(-error));
+    if (lapse_record_collect(&place))
+        return 1;
+    lapse_record_place_remove(&place);
+    lapse_record_tell_living(&place, "recover");
+    free(place.living);
+    if (!place.spool_count)
+        return lapse_complain("recover", "%s: there are no samples in it", folder), 1;
+    fprintf(stderr, "%s\n", place.path);
+    memcpy(path, place.path, PATH_MAX);
+    return 0;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
 int lapse_command_recover(int argc, char **argv)
 {
     static const struct option options[] = {
@@ -84,13 +115,20 @@ int lapse_command_recover(int argc, char **argv)
     const struct lapse_input_options how = { 0 };
     struct lapse_profile *profile;
     const char *output = NULL;
-    char stem[PATH_MAX];
+    char stem[PATH_MAX], path[PATH_MAX];
     for (int option; (option = getopt_long(argc, argv, "o:h", options, NULL)) != -1;) {
         if (option == 'h')
             return lapse_show_help("recover", help);
         if (option == '?')
             return LAPSE_STATUS_BAD;
         output = optarg;
+    }
+    if (argc - optind == 1 && is_folder(argv[optind])) {
+        int status = recover_folder(argv[optind], output, path);
+        if (status)
+            return status;
+        argv[optind] = path;
+        output = NULL;
     }
     int status = lapse_input_open("recover", &profile, argv + optind, argc - optind, &how);
     if (status)

@@ -125,7 +125,7 @@ void lapse_drain_finish(void)
     atomic_store_explicit(&lapse_drain.error, lapse_store.first_error, memory_order_relaxed);
     lapse_spool_close(&lapse_store.spool);
     if (!lapse_store.unsent)
-        lapse_ring_file_remove();
+        lapse_ring_file_retire();
     /* release: everything is written; pairs with the acquire in lapse_drain_ask */
     atomic_store_explicit(&lapse_drain.finished, 1, memory_order_release);
     lapse_sys_wake(&lapse_drain.finished);

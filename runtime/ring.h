@@ -67,6 +67,7 @@ enum lapse_record_flags {
 struct lapse_ring_owner {
     uint64_t start_ns, start_realtime_ns, gap_ns;
     uint32_t clock, depth, min_samples, close;
+    uint32_t is_retired; /* everything is in the spool; a child or a new image may be about to begin */
     uint32_t has_run_id, run_index, run_variant;
     uint8_t run_id[16];
     char program[1024];

@@ -5,12 +5,20 @@
 #include <errno.h>
 #include <string.h>
 
+#include "drain.h"
 #include "message.h"
 #include "state.h"
 #include "sys.h"
 
 /* Empty when the ring is private. Written by the control side, read by whoever finishes. */
 static char path[LAPSE_RINGS_MAX + 64];
+
+static void remove_file(void)
+{
+    if (path[0])
+        lapse_sys(SYS_unlink, path);
+    path[0] = 0;
+}
 
 static int make_file(size_t size)
 {
@@ -47,7 +55,7 @@ static int map_file(void *at, size_t size)
     long result = lapse_sys(SYS_mmap, at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
     lapse_sys(SYS_close, fd);
     if (result < 0 && result > -4096) {
-        lapse_ring_file_remove();
+        remove_file();
         return (int)result;
     }
     return 0;
@@ -55,7 +63,7 @@ static int map_file(void *at, size_t size)
 
 static int map(void *at, size_t size, bool shared)
 {
-    lapse_ring_file_remove();
+    remove_file();
     if (shared && lapse_runtime.settings.rings[0]) {
         int result = map_file(at, size);
         if (!result)
@@ -101,11 +109,17 @@ int lapse_ring_renew(bool shared)
     return lapse_ring_init(ring, ring->control, LAPSE_RING_WORDS, 0);
 }
 
-void lapse_ring_file_remove(void)
+void lapse_ring_file_retire(void)
 {
-    if (path[0])
-        lapse_sys(SYS_unlink, path);
-    path[0] = 0;
+    char *words = (char *)lapse_runtime.ring.control + LAPSE_RING_CONTROL_SIZE;
+    if (!path[0])
+        return;
+    if (lapse_drain.reason != LAPSE_FINISH_EXEC && !lapse_runtime.has_forked) {
+        remove_file();
+        return;
+    }
+    lapse_sys(SYS_madvise, words, LAPSE_RING_SIZE - LAPSE_RING_CONTROL_SIZE, MADV_REMOVE);
+    lapse_runtime.ring.control->owner.is_retired = 1;
 }
 
 void lapse_ring_file_forget(void)

@@ -20,8 +20,10 @@
  * settings name a folder and it gives one. Returns 0 or -errno: what lies there may then be another
  * process's, and there can be no session. */
 int lapse_ring_renew(bool shared);
-/* Remove this session's file, if there is one. The mapping stays. */
-void lapse_ring_file_remove(void);
+/* Everything is written: remove this session's file, if there is one. The mapping stays. After a fork or
+ * before an exec one page of it stays behind: `lapse record` could end before the child or the new
+ * image has a ring of its own, and must not take the run for over. */
+void lapse_ring_file_retire(void);
 /* The child of a fork: the file is the parent's. */
 void lapse_ring_file_forget(void);
 

@@ -195,6 +195,7 @@ static int new_identity(bool open)
     lapse_runtime.end_ns = settings->duration_ns ? lapse_runtime.begin_ns + settings->duration_ns
                                                  : UINT64_MAX;
     random_id(lapse_runtime.session_id);
+    lapse_runtime.has_forked = false;
     /* relaxed: no other thread is in the runtime yet */
     atomic_store_explicit(&lapse_runtime.unsampled_threads, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_runtime.unsampled_ns, 0, memory_order_relaxed);
@@ -393,7 +394,7 @@ static void write_everything(uint64_t late)
                                             memory_order_acq_rel, memory_order_relaxed);
     bool running = atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) != LAPSE_DRAIN_NONE;
     if (!running && !late && !lapse_ring_used(&lapse_runtime.ring) && !lapse_store.samples) {
-        lapse_ring_file_remove();
+        lapse_ring_file_retire();
         return;
     }
     if (!running && lapse_drain_start()) {

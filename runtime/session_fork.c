@@ -66,6 +66,7 @@ static void let_go(void)
 
 void lapse_session_fork_parent(void)
 {
+    lapse_runtime.has_forked = true;
     if (atomic_load_explicit(&forking, memory_order_relaxed))
         let_go();
 }

@@ -39,6 +39,7 @@ struct lapse_runtime {
     uint64_t start_ns, start_realtime_ns;
     uint8_t session_id[16];
     bool preloaded;
+    bool has_forked;        /* in this session; written by forking threads, read at the end */
     struct lapse_ring ring;
     struct lapse_settings settings;
     char cwd[LAPSE_PATH_MAX];
