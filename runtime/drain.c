@@ -174,8 +174,10 @@ static bool turn(uint32_t requests)
     }
     if (now >= lapse_runtime.end_ns && lapse_session_expire())
         return false;
-    take_records();
-    write_records();
+    if (!lapse_store_init(&lapse_store)) { /* without memory they stay in the ring */
+        take_records();
+        write_records();
+    }
     if (requests & LAPSE_DRAIN_IDS)
         take_ids(lapse_drain.ids);
     if (requests & LAPSE_DRAIN_SNAPSHOT) {
@@ -205,8 +207,7 @@ void lapse_drain_main(void)
         atomic_store_explicit(&lapse_drain.private_files, 1, memory_order_relaxed);
     if (!interval_ns)
         interval_ns = INTERVAL_FIRST;
-    bool ready = !lapse_store_init(&lapse_store);
-    if (!ready)
+    if (lapse_store_init(&lapse_store))
         lapse_message(LAPSE_MESSAGE_SETUP, "no memory for samples; they are lost", NULL, NULL, NULL);
     for (;;) {
         /* acquire: a request comes after its bell; pairs with the release in ring_bell */

@@ -36,8 +36,11 @@ int lapse_store_init(struct lapse_store *store)
     if (store->tree)
         return 0;
     store->allocator = lapse_arena_allocator(&store->arena);
-    store->pending = lapse_arena_resize(&store->arena, NULL, 0, LAPSE_PENDING_MAX * sizeof *store->pending);
-    store->wire.bytes = lapse_arena_resize(&store->arena, NULL, 0, CHUNK_CAPACITY);
+    /* Tried again later when there is no memory now: what is there is kept. */
+    if (!store->pending)
+        store->pending = lapse_arena_resize(&store->arena, NULL, 0, LAPSE_PENDING_MAX * sizeof *store->pending);
+    if (!store->wire.bytes)
+        store->wire.bytes = lapse_arena_resize(&store->arena, NULL, 0, CHUNK_CAPACITY);
     store->wire.capacity = CHUNK_CAPACITY;
     if (!store->pending || !store->wire.bytes)
         return -ENOMEM;
