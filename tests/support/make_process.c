@@ -17,6 +17,8 @@ struct process {
     uint64_t random;
     struct stack { uint32_t node, depth; uint64_t function; uint32_t parent; uint64_t site; } *stacks;
     uint32_t stack_count;
+    /* For walks: stacks in depth-first order, and for each its place in it and how many extend it. */
+    uint32_t *order, *place, *extent;
     uint32_t late_node;
 };
 
@@ -114,6 +116,50 @@ static void put_raw(struct process *process, uint32_t thread, uint64_t time_ns)
     }
 }
 
+/* Number of the stack that a stack extends, plus one; 0: none, or a pseudo-frame. */
+static uint32_t outer(const struct process *process, uint32_t stack)
+{
+    uint32_t first = process->stacks[0].node, parent = process->stacks[stack].parent;
+    return parent < first ? 0 : parent - first + 1;
+}
+
+/* Depth-first order. Stacks that are extended come before those that extend them. */
+static void order_stacks(struct process *process)
+{
+    uint32_t count = process->stack_count;
+    uint32_t *next = calloc(count + 1, sizeof *next); /* free place below each stack, by number plus one */
+    process->order = calloc(count + 1, sizeof *process->order);
+    process->place = calloc(count + 1, sizeof *process->place);
+    process->extent = calloc(count + 1, sizeof *process->extent);
+    if (!next || !process->order || !process->place || !process->extent) {
+        fputs("make_recording: no memory\n", stderr);
+        exit(2);
+    }
+    for (uint32_t i = count; i-- > 0;) {
+        process->extent[i]++;
+        if (outer(process, i))
+            process->extent[outer(process, i) - 1] += process->extent[i];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t place = process->place[i] = next[outer(process, i)];
+        next[outer(process, i)] += process->extent[i];
+        next[i + 1] = place + 1;
+        process->order[place] = i;
+    }
+    free(next);
+}
+
+/* A few calls return, then one of the stacks that extend what is left is taken; now and then something
+ * else begins. */
+static uint32_t walk(struct process *process, uint32_t stack)
+{
+    if (below(process, 12) == 0)
+        return below(process, process->stack_count);
+    for (uint32_t up = below(process, 6); up && outer(process, stack); up--)
+        stack = outer(process, stack) - 1;
+    return process->order[process->place[stack] + below(process, process->extent[stack])];
+}
+
 static void put_thread(struct process *process, uint32_t thread, uint32_t count)
 {
     const struct lapse_test_recording *numbers = &process->numbers;
@@ -126,7 +172,9 @@ static void put_thread(struct process *process, uint32_t thread, uint32_t count)
     }
     for (uint32_t i = 0; i < count; i++) {
         /* Mostly a neighbour of the stack before; the squared draw makes some stacks hot. */
-        if (below(process, 3) == 0) {
+        if (numbers->walk) {
+            stack = walk(process, stack);
+        } else if (below(process, 3) == 0) {
             uint64_t draw = below(process, 1u << 16);
             stack = (uint32_t)(draw * draw * process->stack_count >> 32);
         }
@@ -136,7 +184,7 @@ static void put_thread(struct process *process, uint32_t thread, uint32_t count)
         samples[i] = (struct lapse_test_sample){
             .time_ns = time_ns, .weight_ns = ticks * numbers->period_ns,
             .node = late ? process->late_node : process->stacks[stack].node,
-            .leaf_pc = late ? 0 : process->stacks[stack].function + 8 + 4 * below(process, 8),
+            .leaf_pc = late ? 0 : process->stacks[stack].function + 8 + 4 * below(process, numbers->leaf_pcs),
             .labels = numbers->labels ? i % 3 : 0,
         };
     }
@@ -165,6 +213,8 @@ static void put_process(struct process *process, uint32_t index)
         lapse_test_spool_labels(process->spool, 2, "request", "beta");
     }
     put_stacks(process);
+    if (numbers->walk)
+        order_stacks(process);
     for (uint32_t i = 0; i < numbers->threads; i++)
         put_thread(process, i + 1, numbers->samples / numbers->threads +
                                        (i < numbers->samples % numbers->threads));
@@ -196,6 +246,7 @@ void lapse_test_make_recording(const char *path, const struct lapse_test_recordi
     set_default(&numbers.depth, 20);
     set_default(&numbers.functions, numbers.stacks / 2 + 1);
     set_default(&numbers.modules, 3);
+    set_default(&numbers.leaf_pcs, 8);
     if (!numbers.period_ns)
         numbers.period_ns = 5000000;
     lapse_test_spool_open(&spool, path);
@@ -209,6 +260,9 @@ void lapse_test_make_recording(const char *path, const struct lapse_test_recordi
         }
         put_process(&process, i);
         free(process.stacks);
+        free(process.order);
+        free(process.place);
+        free(process.extent);
     }
     lapse_test_spool_close(&spool);
 }

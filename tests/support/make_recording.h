@@ -71,9 +71,12 @@ struct lapse_test_recording {
     uint32_t depth;     /* deepest [20] */
     uint32_t functions; /* [stacks / 2] */
     uint32_t modules;   /* [3] */
+    uint32_t leaf_pcs;  /* places in the innermost function that samples hit [8] */
     uint64_t period_ns; /* [5 ms] */
     uint32_t build;     /* of the modules: equal files with another build id [0] */
     uint64_t seed;
+    bool walk;          /* from sample to sample a few calls return and a few are made, as programs do;
+                         * else two samples of three repeat the stack, the third draws any */
     bool no_symbols;    /* functions stay unnamed */
     bool labels;        /* three label sets, on two samples of three */
     bool spans;         /* one per thread */
