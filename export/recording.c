@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reader of recordings: opening, which is one pass over the chunks. They come from chunk_file.c, are
- * unpacked by protobuf-c from the published schema and taken in by recording_contents.c; samples are
+ * unpacked by chunk_unpack.c and taken in by recording_contents.c; samples are
  * streamed by recording_samples.c. Called by profile.c and the commands. Offline only. */
 #include "recording.h"
 
@@ -74,7 +74,7 @@ int lapse_recording_next_chunk(struct lapse_recording *recording, struct lapse_d
         if (result <= 0)
             return result;
         chunk_memory_reset(&source->memory, false);
-        *chunk = lapse__chunk__unpack(&allocator, size, body);
+        *chunk = lapse_chunk_unpack(&allocator, body, size);
         if (*chunk)
             return 1;
         damage->bad_chunks++; /* a right checksum over what is no Chunk */

@@ -112,6 +112,7 @@ struct lapse_recorded_sample {
     uint32_t node;    /* of the session's tree */
     uint32_t labels;  /* label-set id, 0 none */
     uint64_t time_ns, leaf_pc, weight_ns, cut_cfa;
+    uint32_t thread_index; /* of the session's threads */
 };
 
 /* What could not be read. */

@@ -136,10 +136,7 @@ static int give(struct lapse_sample_pass *pass, struct lapse_recorded_sample *sa
 {
     struct lapse_recording *recording = pass->recording;
     struct lapse_session_state *state = &recording->source->states[sample->session];
-    uint32_t thread = lapse_recording_thread(recording, sample->session, sample->thread);
     struct lapse_session *session = &recording->sessions[sample->session];
-    if (thread == LAPSE_INDEX_NONE)
-        return -ENOMEM;
     if (!pass->each) {
         if (!session->sample_count++ || sample->time_ns < session->first_sample_ns)
             session->first_sample_ns = sample->time_ns;
@@ -147,12 +144,13 @@ static int give(struct lapse_sample_pass *pass, struct lapse_recorded_sample *sa
             session->last_sample_ns = sample->time_ns;
         return 0;
     }
-    if (thread >= state->thread_last_count) /* the file has changed since it was opened */
+    if (sample->thread_index >= state->thread_last_count) /* the file has changed since it was opened */
         return -ESTALE;
     /* Honest times of a thread increase. Readers rely on it, so the others are made to. */
-    if (sample->time_ns <= state->thread_last_ns[thread])
-        sample->time_ns = state->thread_last_ns[thread] + 1;
-    state->thread_last_ns[thread] = sample->time_ns;
+    uint64_t *last_ns = &state->thread_last_ns[sample->thread_index];
+    if (sample->time_ns <= *last_ns)
+        sample->time_ns = *last_ns + 1;
+    *last_ns = sample->time_ns;
     return pass->each(pass->context, sample);
 }
 
@@ -169,7 +167,8 @@ static int block_samples(struct lapse_sample_pass *pass, uint32_t session, const
         return 0;
     }
     /* Also when none of the samples can be placed: each pass must come upon the same threads. */
-    if (lapse_recording_thread(pass->recording, session, block->thread) == LAPSE_INDEX_NONE)
+    uint32_t thread = lapse_recording_thread(pass->recording, session, block->thread);
+    if (thread == LAPSE_INDEX_NONE)
         return -ENOMEM;
     for (size_t i = 0; i < count && !error; i++) {
         time += block->time_delta[i];
@@ -183,6 +182,7 @@ static int block_samples(struct lapse_sample_pass *pass, uint32_t session, const
             .session = session, .thread = block->thread, .node = state->nodes[node],
             .labels = block->n_labels ? block->labels[i] : 0, .time_ns = time, .leaf_pc = leaf,
             .weight_ns = block->weight_ns[i], .cut_cfa = block->n_cut_cfa ? block->cut_cfa[i] : 0,
+            .thread_index = thread,
         };
         error = give(pass, &sample);
     }
@@ -233,7 +233,10 @@ static int raw_sample(struct lapse_sample_pass *pass, uint32_t session, const La
         .session = session, .thread = raw->thread, .labels = raw->labels, .time_ns = raw->time_ns,
         .leaf_pc = raw->n_pcs ? raw->pcs[0] & ~PC_GUESSED : 0, .weight_ns = raw->weight_ns,
         .cut_cfa = raw->cut_cfa,
+        .thread_index = lapse_recording_thread(pass->recording, session, raw->thread),
     };
+    if (sample.thread_index == LAPSE_INDEX_NONE)
+        return -ENOMEM;
     if (pass->each) {
         int error = raw_node(&pass->recording->sessions[session],
                              &pass->recording->source->states[session], raw, &sample.node);

@@ -50,6 +50,10 @@ struct lapse_sample_pass {
     void *context;
 };
 
+/* A chunk from its body, in memory of `allocator`, which must not want single pieces back. NULL: it is
+ * no Chunk, or there is no memory. */
+Lapse__Chunk *lapse_chunk_unpack(ProtobufCAllocator *allocator, const uint8_t *body, size_t size);
+
 /* All samples of one chunk of a session, raw ones too when `each` is set. */
 int lapse_recording_chunk_samples(struct lapse_sample_pass *pass, uint32_t session,
                                   const Lapse__Chunk *chunk);
