@@ -8,6 +8,7 @@
 
 #include "format.h"
 #include "index.h"
+#include "line_tree.h"
 #include "text.h"
 
 #define NAME_BYTES 4096
@@ -15,109 +16,98 @@
 struct folded {
     struct lapse_profile *profile;
     const struct lapse_export_options *options;
-    struct lapse_strings lines, groups;
-    uint64_t *weights; /* of lines */
-    struct lapse_map group_of; /* thread and label set -> group */
+    struct lapse_line_tree tree;
+    struct lapse_map name_of;  /* function and line -> name */
+    struct lapse_map group_of; /* thread and label set -> node of the frames before the stack */
     struct lapse_map cell_of;  /* group and leaf -> cell */
     struct cell { uint32_t group, leaf; uint64_t weight; } *cells;
     uint32_t cell_count;
-    char *line;
-    size_t line_size, line_capacity;
+    /* By node of the profile: what its stack is below `group`, itself not included, for `of_group`. */
+    struct { uint32_t of_group, node; } *outer;
     int error;
 };
 
-static void line_add(struct folded *folded, const char *text, size_t size)
+static uint32_t child(struct folded *folded, uint32_t parent, uint32_t name)
 {
-    if (!size)
-        return;
-    if (folded->line_capacity - folded->line_size < size) {
-        size_t capacity = (folded->line_capacity + size) * 2;
-        char *line = realloc(folded->line, capacity);
-        if (!line) {
-            folded->error = -ENOMEM;
-            return;
-        }
-        folded->line = line;
-        folded->line_capacity = capacity;
-    }
-    memcpy(folded->line + folded->line_size, text, size);
-    folded->line_size += size;
+    uint32_t node = name == LAPSE_INDEX_NONE ? name : lapse_line_tree_child(&folded->tree, parent, name);
+    if (node != LAPSE_INDEX_NONE)
+        return node;
+    folded->error = -ENOMEM;
+    return 0;
 }
 
-static void line_frame(struct folded *folded, const char *name)
+static uint32_t text_name(struct folded *folded, const char *text)
 {
-    char text[NAME_BYTES];
-    if (folded->line_size)
-        line_add(folded, ";", 1);
-    line_add(folded, text, lapse_folded_name(text, sizeof text, name));
+    char name[NAME_BYTES];
+    return lapse_line_tree_name(&folded->tree, name, lapse_folded_name(name, sizeof name, text));
 }
 
 /* `name` or `name:LINE`; the line belongs to the frame's name, so it goes through the same rules. */
-static void line_function(struct folded *folded, uint32_t function, uint32_t line)
+static uint32_t function_name(struct folded *folded, uint32_t function, uint32_t line)
 {
     const char *name = folded->profile->functions[function].name;
-    if (!folded->options->lines || !line) {
-        line_frame(folded, name);
-        return;
-    }
+    uint64_t key = (uint64_t)function << 32 | (folded->options->lines ? line : 0);
     char text[NAME_BYTES];
-    snprintf(text, sizeof text, "%.*s:%u", NAME_BYTES - 16, name, line);
-    line_frame(folded, text);
+    uint32_t number;
+    if (lapse_map_get(&folded->name_of, key, &number))
+        return number;
+    if (folded->options->lines && line) {
+        snprintf(text, sizeof text, "%.*s:%u", NAME_BYTES - 16, name, line);
+        name = text;
+    }
+    number = text_name(folded, name);
+    if (number != LAPSE_INDEX_NONE && lapse_map_put(&folded->name_of, key, number))
+        return LAPSE_INDEX_NONE;
+    return number;
 }
 
-static void line_stack(struct folded *folded, const struct lapse_profile_leaf *leaf)
+/* Where the functions outside of a node's own end. Each node of the profile is turned once a group. */
+static uint32_t outer_node(struct folded *folded, uint32_t group, uint32_t node)
 {
     const struct lapse_profile_node *nodes = folded->profile->nodes;
-    uint32_t depth = nodes[leaf->node].depth;
-    uint32_t *path = malloc((depth + 1) * sizeof *path);
-    if (!path) {
-        folded->error = -ENOMEM;
-        return;
+    uint32_t at = node, above;
+    while (nodes[at].parent && folded->outer[at].of_group != group + 1)
+        at = nodes[at].parent;
+    /* Down again, to the node that was asked for: its depth says how many are missing. */
+    for (uint32_t depth = nodes[at].depth; depth <= nodes[node].depth; depth++) {
+        for (at = node; nodes[at].depth > depth;)
+            at = nodes[at].parent;
+        if (folded->outer[at].of_group == group + 1)
+            continue;
+        above = nodes[at].parent;
+        folded->outer[at].node =
+            above ? child(folded, folded->outer[above].node,
+                          function_name(folded, nodes[above].function, nodes[at].call_line)) : group;
+        folded->outer[at].of_group = group + 1;
     }
-    for (uint32_t node = leaf->node, i = depth; i > 0; node = nodes[node].parent)
-        path[--i] = node;
-    for (uint32_t i = 0; i < depth; i++)
-        line_function(folded, nodes[path[i]].function,
-                      i + 1 < depth ? nodes[path[i + 1]].call_line : leaf->line);
-    free(path);
+    return folded->outer[node].node;
 }
 
-static void add_line(struct folded *folded, const char *group, const struct lapse_profile_leaf *leaf,
-                     uint64_t weight)
+static void add_stack(struct folded *folded, uint32_t group, const struct lapse_profile_leaf *leaf,
+                      uint64_t weight)
 {
-    uint32_t before = folded->lines.count;
-    folded->line_size = 0;
-    line_add(folded, group, strlen(group));
-    line_stack(folded, leaf);
-    if (!folded->line_size) /* an explicit empty stack has no line */
-        return;
-    uint64_t *weights = lapse_array_grow(folded->weights, before, sizeof *weights);
-    uint32_t line = lapse_strings_number(&folded->lines, folded->line, folded->line_size);
-    if (weights)
-        folded->weights = weights;
-    if (!weights || line == LAPSE_INDEX_NONE) {
-        folded->error = -ENOMEM;
-        return;
-    }
-    if (line == before)
-        weights[line] = 0;
-    weights[line] += weight;
+    uint32_t node = group;
+    if (leaf->node)
+        node = child(folded, outer_node(folded, group, leaf->node),
+                     function_name(folded, folded->profile->nodes[leaf->node].function, leaf->line));
+    if (node) /* an explicit empty stack has no line */
+        folded->tree.nodes[node].weight += weight;
 }
 
 /* `[KEY=VALUE]` of the innermost label with the key. */
-static void group_label(struct folded *folded, uint32_t set, const char *key)
+static uint32_t group_label(struct folded *folded, uint32_t group, uint32_t set, const char *key)
 {
     const struct lapse_profile_label_set *labels = &folded->profile->label_sets[set];
     char text[NAME_BYTES];
     for (uint32_t i = labels->count; i-- > 0;)
         if (!strcmp(labels->labels[i].key, key)) {
             snprintf(text, sizeof text, "[%.1000s=%.3000s]", key, labels->labels[i].value);
-            line_frame(folded, text);
-            return;
+            return child(folded, group, text_name(folded, text));
         }
+    return group;
 }
 
-static void group_labels(struct folded *folded, uint32_t set)
+static uint32_t group_labels(struct folded *folded, uint32_t group, uint32_t set)
 {
     const struct lapse_profile_label_set *labels = &folded->profile->label_sets[set];
     char text[NAME_BYTES];
@@ -127,32 +117,30 @@ static void group_labels(struct folded *folded, uint32_t set)
                                  labels->labels[i].key, labels->labels[i].value);
     if (size && size < sizeof text - 1)
         strcpy(text + size, "]");
-    if (size)
-        line_frame(folded, text);
+    return size ? child(folded, group, text_name(folded, text)) : group;
 }
 
-/* The frames in front of the stack, as text that ends before the first `;` of the stack. */
+/* The frames in front of the stack. */
 static uint32_t group_make(struct folded *folded, uint32_t thread_index, uint32_t labels)
 {
     const struct lapse_profile_thread *thread = &folded->profile->threads[thread_index];
     const struct lapse_profile_process *process = &folded->profile->processes[thread->process];
     char text[NAME_BYTES];
-    folded->line_size = 0;
+    uint32_t group = 0;
     if (folded->options->processes) {
         snprintf(text, sizeof text, "[%.4000s pid=%u]", process->name, process->pid);
-        line_frame(folded, text);
+        group = child(folded, group, text_name(folded, text));
     }
     if (folded->options->threads) {
         snprintf(text, sizeof text, "[%.4000s tid=%u]", *thread->name ? thread->name : process->name,
                  thread->tid);
-        line_frame(folded, text);
+        group = child(folded, group, text_name(folded, text));
     }
     if (folded->options->labels)
-        group_labels(folded, labels);
+        group = group_labels(folded, group, labels);
     if (folded->options->label_root)
-        group_label(folded, labels, folded->options->label_root);
-    return lapse_strings_number(&folded->groups, folded->line ? folded->line : "",
-                                folded->line_size);
+        group = group_label(folded, group, labels, folded->options->label_root);
+    return group;
 }
 
 static int add_sample(void *context, const struct lapse_profile_sample *sample)
@@ -162,7 +150,7 @@ static int add_sample(void *context, const struct lapse_profile_sample *sample)
     uint32_t group, cell;
     if (!lapse_map_get(&folded->group_of, key, &group)) {
         group = group_make(folded, sample->thread, sample->labels);
-        if (group == LAPSE_INDEX_NONE || lapse_map_put(&folded->group_of, key, group))
+        if (folded->error || lapse_map_put(&folded->group_of, key, group))
             return -ENOMEM;
     }
     key = (uint64_t)group << 32 | sample->leaf;
@@ -177,27 +165,41 @@ static int add_sample(void *context, const struct lapse_profile_sample *sample)
     return folded->error;
 }
 
+static int by_group(const void *a, const void *b)
+{
+    const struct cell *left = a, *right = b;
+    if (left->group != right->group)
+        return left->group < right->group ? -1 : 1;
+    return (left->leaf > right->leaf) - (left->leaf < right->leaf);
+}
+
 static int collect(struct folded *folded)
 {
     struct lapse_profile *profile = folded->profile;
     const struct lapse_export_options *options = folded->options;
+    folded->outer = calloc(profile->node_count + 1u, sizeof *folded->outer);
+    if (!folded->outer)
+        return -ENOMEM;
     if ((options->threads || options->processes || options->labels ||
          options->label_root) && profile->has_times) {
         int error = lapse_profile_each_sample(profile, add_sample, folded);
+        if (folded->cell_count)
+            qsort(folded->cells, folded->cell_count, sizeof *folded->cells, by_group);
         for (uint32_t i = 0; i < folded->cell_count && !error && !folded->error; i++)
-            add_line(folded, folded->groups.texts[folded->cells[i].group],
-                     &profile->leaves[folded->cells[i].leaf], folded->cells[i].weight);
+            add_stack(folded, folded->cells[i].group, &profile->leaves[folded->cells[i].leaf],
+                      folded->cells[i].weight);
         return error ? error : folded->error;
     }
     for (uint32_t i = 0; i < profile->leaf_count && !folded->error; i++)
         if (profile->leaves[i].weight_ns)
-            add_line(folded, "", &profile->leaves[i], profile->leaves[i].weight_ns);
+            add_stack(folded, 0, &profile->leaves[i], profile->leaves[i].weight_ns);
     return folded->error;
 }
 
 /* Rounded to the nearest; a line that was seen never becomes 0. */
-static uint64_t in_unit(const struct folded *folded, uint64_t weight)
+static uint64_t in_unit(const void *context, uint64_t weight)
 {
+    const struct folded *folded = context;
     uint64_t divisor = folded->profile->period_ns;
     if (folded->profile->weight_unit == LAPSE_WEIGHT_COUNT)
         return weight;
@@ -209,51 +211,26 @@ static uint64_t in_unit(const struct folded *folded, uint64_t weight)
     return value ? value : 1;
 }
 
-static int by_line(const void *a, const void *b, void *context)
-{
-    const struct lapse_strings *lines = &((struct folded *)context)->lines;
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    size_t size = lines->sizes[left] < lines->sizes[right] ? lines->sizes[left] : lines->sizes[right];
-    int order = memcmp(lines->texts[left], lines->texts[right], size);
-    /* As the whole lines compare: what follows the shorter text is the space before its weight. */
-    if (!order && lines->sizes[left] != lines->sizes[right])
-        order = lines->sizes[left] == size ? ' ' - (unsigned char)lines->texts[right][size]
-                                           : (unsigned char)lines->texts[left][size] - ' ';
-    return order ? order : (lines->sizes[left] > lines->sizes[right]) - (lines->sizes[left] < lines->sizes[right]);
-}
-
-static int write_lines(struct folded *folded, FILE *to)
-{
-    uint32_t count = folded->lines.count;
-    uint32_t *order = malloc((count + 1) * sizeof *order);
-    if (!order)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = i;
-    qsort_r(order, count, sizeof *order, by_line, folded);
-    for (uint32_t i = 0; i < count && !ferror(to); i++) {
-        fwrite(folded->lines.texts[order[i]], 1, folded->lines.sizes[order[i]], to);
-        fprintf(to, " %llu\n", (unsigned long long)in_unit(folded, folded->weights[order[i]]));
-    }
-    free(order);
-    return 0;
-}
-
 int lapse_write_folded(struct lapse_profile *profile, FILE *to,
                        const struct lapse_export_options *options, char *error, size_t error_size)
 {
     struct folded folded = { .profile = profile, .options = options };
-    int result = collect(&folded);
+    struct lapse_output output;
+    int result = lapse_output_init(&output, to);
     if (!result)
-        result = write_lines(&folded, to);
+        result = collect(&folded);
+    if (!result)
+        result = lapse_line_tree_write(&folded.tree, &output, in_unit, &folded);
+    if (!result)
+        result = lapse_output_finish(&output);
     if (result)
         snprintf(error, error_size, "folded: %s", strerror(-result));
-    lapse_strings_free(&folded.lines);
-    lapse_strings_free(&folded.groups);
+    lapse_output_fini(&output);
+    lapse_line_tree_free(&folded.tree);
+    lapse_map_free(&folded.name_of);
     lapse_map_free(&folded.group_of);
     lapse_map_free(&folded.cell_of);
-    free(folded.weights);
     free(folded.cells);
-    free(folded.line);
+    free(folded.outer);
     return result;
 }
