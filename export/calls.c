@@ -12,15 +12,18 @@
 #define GAP_LEAST_NS 40000000u
 
 /* What the walk from a leaf outwards needs of a node, close together. */
-struct step { uint64_t call_site; uint32_t parent, function; };
+struct step { uint64_t call_site; uint32_t parent, function, depth; };
 
 struct calls {
     struct lapse_profile *profile;
     struct step *steps; /* by node */
+    uint32_t *leaf_nodes; /* by leaf */
     const struct lapse_calls_options *options;
     struct lapse_diff *diff;
-    struct lapse_diff_frame *frames;
-    uint32_t frames_leaf, frames_depth, frames_flags; /* the stack that `frames` holds */
+    struct lapse_diff_frame *all, *frames;
+    uint32_t *path; /* nodes of the stack that was loaded last, outermost first */
+    uint32_t path_depth;
+    uint32_t frames_leaf, frames_depth, frames_flags; /* that stack, as the engine gets it */
     uint64_t *last_ns; /* per thread */
     int error;
 };
@@ -48,27 +51,25 @@ static void on_interval(void *context, const struct lapse_interval *interval)
     calls->options->interval(calls->options->context, interval);
 }
 
-/* Put the stack of a leaf into `frames`, outermost first. */
+/* Put the stack of a leaf into `all`, outermost first. What it shares with the one before is there
+ * already: a walk from the leaf outwards that goes no further is several times shorter. */
 static void load_stack(struct calls *calls, uint32_t leaf)
 {
-    uint32_t node = calls->profile->leaves[leaf].node;
-    uint32_t depth = calls->profile->nodes[node].depth;
-    calls->frames_flags = 0;
-    for (uint32_t i = depth; i > 0; i--) {
+    uint32_t node = calls->leaf_nodes[leaf], depth = calls->steps[node].depth;
+    for (uint32_t i = depth; i > 0 && (i > calls->path_depth || calls->path[i - 1] != node); i--) {
         const struct step *step = &calls->steps[node];
-        calls->frames[i - 1] = (struct lapse_diff_frame){
+        calls->all[i - 1] = (struct lapse_diff_frame){
             .function = step->function + 1u, .call_site = step->call_site,
         };
+        calls->path[i - 1] = node;
         node = step->parent;
     }
-    if (depth && calls->profile->functions[calls->frames[0].function - 1].flags & LAPSE_FUNCTION_CUT) {
-        calls->frames_flags = LAPSE_STACK_CUT;
-        for (uint32_t i = 1; i < depth; i++)
-            calls->frames[i - 1] = calls->frames[i];
-        depth--;
-    }
+    bool cut = depth && calls->profile->functions[calls->all[0].function - 1].flags & LAPSE_FUNCTION_CUT;
+    calls->path_depth = depth;
     calls->frames_leaf = leaf;
-    calls->frames_depth = depth;
+    calls->frames_flags = cut ? LAPSE_STACK_CUT : 0;
+    calls->frames = calls->all + cut; /* the pseudo-frame itself is left out */
+    calls->frames_depth = depth - cut;
 }
 
 static int on_sample(void *context, const struct lapse_profile_sample *sample)
@@ -120,11 +121,15 @@ int lapse_calls(struct lapse_profile *profile, const struct lapse_calls_options 
     calls.steps = calloc(profile->node_count + 1u, sizeof *calls.steps);
     for (uint32_t i = 0; calls.steps && i < profile->node_count; i++) {
         const struct lapse_profile_node *node = &profile->nodes[i];
-        calls.steps[i] = (struct step){ node->call_pc, node->parent, node->function };
+        calls.steps[i] = (struct step){ node->call_pc, node->parent, node->function, node->depth };
         if (node->depth > deepest)
             deepest = node->depth;
     }
-    calls.frames = calloc(deepest + 1u, sizeof *calls.frames);
+    calls.leaf_nodes = calloc(profile->leaf_count + 1u, sizeof *calls.leaf_nodes);
+    for (uint32_t i = 0; calls.leaf_nodes && i < profile->leaf_count; i++)
+        calls.leaf_nodes[i] = profile->leaves[i].node;
+    calls.all = calloc(deepest + 1u, sizeof *calls.all);
+    calls.path = calloc(deepest + 1u, sizeof *calls.path);
     calls.last_ns = calloc(profile->thread_count + 1u, sizeof *calls.last_ns);
     struct lapse_diff_options diff = {
         .close = chosen->close == LAPSE_CLOSE_OPEN ? LAPSE_CLOSE_NEXT : chosen->close,
@@ -137,12 +142,15 @@ int lapse_calls(struct lapse_profile *profile, const struct lapse_calls_options 
         diff.close = chosen->close;
         diff.gap_ns = chosen->gap_ns;
     }
-    int error = calls.steps && calls.frames && calls.last_ns ? lapse_diff_create(&calls.diff, &diff) : -ENOMEM;
+    bool ready = calls.steps && calls.leaf_nodes && calls.all && calls.path && calls.last_ns;
+    int error = ready ? lapse_diff_create(&calls.diff, &diff) : -ENOMEM;
     if (!error)
         error = run(&calls);
     lapse_diff_destroy(calls.diff);
     free(calls.steps);
-    free(calls.frames);
+    free(calls.leaf_nodes);
+    free(calls.all);
+    free(calls.path);
     free(calls.last_ns);
     return error;
 }

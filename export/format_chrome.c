@@ -19,6 +19,7 @@ struct chrome {
     struct lapse_ids ids;
     struct lapse_output places; /* `"pid":1,"tid":2,"ts":` of each thread */
     size_t *place_offsets;
+    struct lapse_output head; /* what all edges of one time and kind begin with */
     uint64_t zero_ns;
     struct lapse_call_edge *batch; /* edges of one thread at one time: ends, then starts */
     uint32_t batch_count, batch_capacity;
@@ -82,14 +83,31 @@ static void put_names(struct chrome *chrome)
                      chrome->ids.threads[i], lapse_caption_thread(profile, i));
 }
 
-static void put_edge(struct chrome *chrome, const struct lapse_call_edge *edge, uint64_t time_ns)
+/* Edges of one thread, time and kind, which all begin alike. Ends have names too: speedscope matches
+ * them by name. */
+static void put_edges(struct chrome *chrome, const struct lapse_call_edge *edges, uint32_t count,
+                      uint64_t time_ns)
 {
-    put(chrome, edge->start ? ",\n{\"ph\":\"B\"," : ",\n{\"ph\":\"E\",");
-    put_place(chrome, edge->thread);
-    put_time(chrome, time_ns);
-    put(chrome, ",\"name\":"); /* ends too: speedscope matches them by name */
-    lapse_json_name(&chrome->output, &chrome->names, edge->function);
-    put(chrome, edge->inferred ? ",\"cat\":\"inferred\"}" : edge->start ? ",\"cat\":\"call\"}" : "}");
+    static const char inferred[] = ",\"cat\":\"inferred\"}", call[] = ",\"cat\":\"call\"}";
+    struct lapse_output *output = &chrome->output, *head = &chrome->head;
+    if (!count)
+        return;
+    head->size = 0;
+    lapse_output_text(head, edges->start ? ",\n{\"ph\":\"B\"," : ",\n{\"ph\":\"E\",");
+    lapse_output_bytes(head, chrome->places.bytes + chrome->place_offsets[edges->thread],
+                       chrome->place_offsets[edges->thread + 1] - chrome->place_offsets[edges->thread]);
+    lapse_output_thousandths(head, time_ns > chrome->zero_ns ? time_ns - chrome->zero_ns : 0);
+    lapse_output_text(head, ",\"name\":");
+    for (uint32_t i = 0; i < count; i++) {
+        lapse_output_bytes(output, head->bytes, head->size);
+        lapse_json_name(output, &chrome->names, edges[i].function);
+        if (edges[i].inferred)
+            lapse_output_bytes(output, inferred, sizeof inferred - 1);
+        else if (edges[i].start)
+            lapse_output_bytes(output, call, sizeof call - 1);
+        else
+            lapse_output_char(output, '}');
+    }
 }
 
 /* A start and an end of one name at one time are a call of no length to speedscope, whatever their
@@ -103,9 +121,9 @@ static void flush_batch(struct chrome *chrome)
     for (uint32_t i = 0; i < ends && ends < chrome->batch_count && !earlier; i++)
         earlier = chrome->names.numbers[chrome->batch[i].function] ==
                   chrome->names.numbers[chrome->batch[ends].function];
-    for (uint32_t i = 0; i < chrome->batch_count; i++)
-        put_edge(chrome, &chrome->batch[i],
-                 chrome->batch[i].time_ns - (i < ends && chrome->batch[i].time_ns ? earlier : 0));
+    uint64_t time_ns = chrome->batch_count ? chrome->batch[0].time_ns : 0;
+    put_edges(chrome, chrome->batch, ends, time_ns - (time_ns ? earlier : 0));
+    put_edges(chrome, chrome->batch + ends, chrome->batch_count - ends, time_ns);
     chrome->batch_count = 0;
 }
 
@@ -186,10 +204,10 @@ int lapse_write_chrome(struct lapse_profile *profile, FILE *to,
 {
     struct chrome chrome = { .profile = profile, .zero_ns = lapse_profile_zero(profile) };
     int result = lapse_output_init(&chrome.output, to);
-    int places = lapse_output_init(&chrome.places, NULL);
+    int places = lapse_output_init(&chrome.places, NULL), head = lapse_output_init(&chrome.head, NULL);
     int names = lapse_json_names_init(&chrome.names, profile);
     if (!result)
-        result = places ? places : names;
+        result = places ? places : head ? head : names;
     if (!result)
         result = lapse_ids_init(&chrome.ids, profile);
     if (!result)
@@ -203,6 +221,7 @@ int lapse_write_chrome(struct lapse_profile *profile, FILE *to,
     lapse_json_names_fini(&chrome.names);
     lapse_ids_fini(&chrome.ids);
     lapse_output_fini(&chrome.places);
+    lapse_output_fini(&chrome.head);
     lapse_output_fini(&chrome.output);
     free(chrome.place_offsets);
     free(chrome.batch);

@@ -250,7 +250,13 @@ static int add_input(struct lapse_profile *profile, const char *path, char *erro
     return result;
 }
 
+/* Samples wait until there are some: looking up their leaves one right after the other lets the processor
+ * wait for several places in memory at once, and that wait is most of the cost of a sample. */
+enum { WAITING = 64 };
+
 struct sample_pass {
+    struct lapse_recorded_sample waiting[WAITING];
+    uint32_t waiting_count;
     struct lapse_profile *profile;
     uint32_t recording;
     uint64_t done, total, count;
@@ -267,23 +273,46 @@ static void show_progress(struct sample_pass *pass)
                               pass->profile->source->recordings[pass->recording], &total), pass->total);
 }
 
-static int give(void *context, const struct lapse_recorded_sample *from)
+static int resolve(const struct sample_pass *pass, const struct lapse_recorded_sample *from,
+                   struct lapse_profile_sample *sample)
 {
-    struct sample_pass *pass = context;
     struct lapse_profile_source *source = pass->profile->source;
     struct lapse_session_link *link = &source->links[source->first_link[pass->recording] + from->session];
-    struct lapse_profile_sample sample = {
+    *sample = (struct lapse_profile_sample){
         .time_ns = from->time_ns, .weight_ns = from->weight_ns, .cut_cfa = from->cut_cfa,
         .leaf = lapse_profile_leaf_at(pass->profile, link, from->node, from->leaf_pc, from->time_ns),
     };
-    if (sample.leaf == LAPSE_NONE)
+    if (sample->leaf == LAPSE_NONE)
         return -ENOMEM;
-    if (!lapse_map_get(&link->threads, from->thread, &sample.thread))
+    __builtin_prefetch(&pass->profile->leaves[sample->leaf]);
+    sample->thread = link->thread_base + from->thread_index;
+    if (sample->thread >= pass->profile->thread_count)
         return -ESTALE; /* the file has changed since it was opened */
-    if (from->labels && !lapse_map_get(&link->label_sets, from->labels, &sample.labels))
-        sample.labels = 0;
-    show_progress(pass);
-    return pass->each(pass->context, &sample);
+    if (from->labels && !lapse_map_get(&link->label_sets, from->labels, &sample->labels))
+        sample->labels = 0;
+    return 0;
+}
+
+static int give_waiting(struct sample_pass *pass)
+{
+    struct lapse_profile_sample samples[WAITING];
+    uint32_t count = pass->waiting_count;
+    int error = 0;
+    pass->waiting_count = 0;
+    for (uint32_t i = 0; i < count && !error; i++)
+        error = resolve(pass, &pass->waiting[i], &samples[i]);
+    for (uint32_t i = 0; i < count && !error; i++) {
+        show_progress(pass);
+        error = pass->each(pass->context, &samples[i]);
+    }
+    return error;
+}
+
+static int give(void *context, const struct lapse_recorded_sample *sample)
+{
+    struct sample_pass *pass = context;
+    pass->waiting[pass->waiting_count++] = *sample;
+    return pass->waiting_count == WAITING ? give_waiting(pass) : 0;
 }
 
 static int each_sample(struct lapse_profile *profile, lapse_each_profile_sample *each, void *context)
@@ -298,6 +327,8 @@ static int each_sample(struct lapse_profile *profile, lapse_each_profile_sample 
     }
     for (pass.recording = 0; pass.recording < source->recording_count && !error; pass.recording++) {
         error = lapse_recording_each_sample(source->recordings[pass.recording], give, &pass);
+        if (!error)
+            error = give_waiting(&pass);
         lapse_recording_progress(source->recordings[pass.recording], &size);
         pass.done += size;
     }

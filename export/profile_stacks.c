@@ -4,6 +4,7 @@
  * kept as long as the names on its path hold. Offline only. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile_source.h"
 
@@ -167,22 +168,26 @@ static struct lapse_leaf_memo *leaf_memo(struct lapse_session_link *link, uint32
 }
 
 /* Almost every sample asks for what was found before and holds for ever: one cache line instead of
- * three. Losing an entry costs a look into the index, so the table is emptied when it grows. */
-static struct lapse_near_leaf *near_leaf(struct lapse_session_link *link, uint32_t node, uint64_t pc)
+ * three. An entry may stand in any of the places of its line. Losing one costs a look into the index,
+ * so the table is emptied when it grows, and a full line loses its oldest entry. */
+enum { NEAR_WAYS = 4 };
+
+static struct lapse_near_leaf *near_leaves(struct lapse_session_link *link, uint32_t node, uint64_t pc)
 {
     enum { FIRST_COUNT = 1024 };
     uint32_t wanted = link->near_count ? link->near_count : FIRST_COUNT;
     while (link->leaf_count > wanted / 2 && wanted < 1u << 24)
         wanted *= 2;
     if (wanted != link->near_count) {
-        struct lapse_near_leaf *table = calloc(wanted, sizeof *table);
+        struct lapse_near_leaf *table = aligned_alloc(64, wanted * sizeof *table);
         if (!table)
             return NULL;
+        memset(table, 0, wanted * sizeof *table);
         free(link->near_leaves);
         link->near_leaves = table;
         link->near_count = wanted;
     }
-    return &link->near_leaves[lapse_hash(node, pc) & (link->near_count - 1)];
+    return &link->near_leaves[lapse_hash(node, pc) & (link->near_count - NEAR_WAYS)];
 }
 
 static uint32_t find_leaf(struct lapse_profile *profile, struct lapse_session_link *link, uint32_t node,
@@ -215,11 +220,14 @@ uint32_t lapse_profile_leaf_at(struct lapse_profile *profile, struct lapse_sessi
     struct lapse_validity validity = { 0 };
     /* Where neither lines nor inlined functions can be told, all pcs of a node are one leaf. */
     uint64_t key = link->has_lines || profile->source->options.lines ? pc : 0;
-    struct lapse_near_leaf *near = near_leaf(link, node, key);
-    if (near && node && near->node == node && near->pc == key)
-        return near->leaf;
+    struct lapse_near_leaf *near = near_leaves(link, node, key);
+    for (uint32_t i = 0; near && node && i < NEAR_WAYS; i++)
+        if (near[i].node == node && near[i].pc == key)
+            return near[i].leaf;
     uint32_t leaf = find_leaf(profile, link, node, pc, key, time_ns, &validity);
-    if (near && leaf != LAPSE_NONE && !validity.from_ns && validity.until_ns == UINT64_MAX)
+    if (near && leaf != LAPSE_NONE && !validity.from_ns && validity.until_ns == UINT64_MAX) {
+        memmove(near + 1, near, (NEAR_WAYS - 1) * sizeof *near);
         *near = (struct lapse_near_leaf){ key, node, leaf };
+    }
     return leaf;
 }
