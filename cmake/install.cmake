@@ -5,13 +5,15 @@ include(CMakePackageConfigHelpers)
 
 set_target_properties(lapse_shared PROPERTIES EXPORT_NAME shared)
 set_target_properties(lapse_static PROPERTIES EXPORT_NAME static)
+set_target_properties(lapse_static_program PROPERTIES EXPORT_NAME static_program)
 target_include_directories(lapse_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_include_directories(lapse_static INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
-install(TARGETS lapse_shared lapse_static EXPORT lapse
+install(TARGETS lapse_shared lapse_static lapse_static_program EXPORT lapse
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS lapse RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES ${PROJECT_BINARY_DIR}/static.options DESTINATION ${CMAKE_INSTALL_LIBDIR}/lapse)
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES docs/lapse.proto DESTINATION ${CMAKE_INSTALL_DATADIR}/lapse)
 install(FILES docs/man/lapse.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -101,7 +101,14 @@ struct lapse_status {
 };
 
 /* Counters of the session so far, or of the last one (all zero when none was started). Any context. */
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* structure and function share their name, as with stat(2) */
+#endif
 LAPSE_API int lapse_status(struct lapse_status *status);
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 /* Labels: what the calling thread is working on. Samples of the thread carry the pairs in force;
  * `lapse report --by=KEY` and `--label=KEY=VALUE`, folded text with `--label-root=KEY` and pprof show

@@ -2,8 +2,15 @@
 /* Entry of the tick handler: from the host's stack to the slot's own.
  * Context: delivered by the kernel on whatever stack the thread was on, every signal masked. On that
  * stack it leaves 48 bytes of its own and the small frame of lapse_handler_enter; all the rest runs
- * on the stack that lapse_handler_enter returns (NULL: nothing more to do). */
+ * on the stack that lapse_handler_enter returns (NULL: nothing more to do).
+ *
+ * The sixteen bytes before the entry tell another copy of lapse in the process (one preloaded, one
+ * linked) whose handler this is, and where its state is: session.c, another_copy_runs. */
     .text
+    .balign 16
+    .quad 0x314f4c4c45485041        /* LAPSE_HANDLER_MARK */
+    .long 0
+    .long lapse_runtime - lapse_handler_entry
     .globl lapse_handler_entry
     .hidden lapse_handler_entry
     .type lapse_handler_entry, @function

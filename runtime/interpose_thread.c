@@ -7,7 +7,6 @@
  * and cancellation without a cleanup frame on the stack. */
 #include "interpose_thread.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -16,6 +15,7 @@
 #include "annotations.h"
 #include "clocks.h"
 #include "interpose.h"
+#include "real.h"
 #include "session.h"
 #include "state.h"
 #include "sys.h"
@@ -35,7 +35,7 @@ extern void *__libc_stack_end;
 static create_function *find_create(void)
 {
     if (!real_create)
-        real_create = (create_function *)dlsym(RTLD_NEXT, "pthread_create");
+        real_create = (create_function *)lapse_real_find("pthread_create", (void *)__real_pthread_create);
     return real_create;
 }
 

@@ -5,20 +5,31 @@
 
 #include <dlfcn.h>
 #include <string.h>
+#include <sys/auxv.h>
+
+/* A static program has none; nobody shall be told that it needs one. */
+#pragma weak dlsym
 
 struct lapse_real lapse_real;
 atomic_bool lapse_real_ready;
 
-/* POSIX lets a function pointer be read out of the void * of dlsym; ISO C wants a copy. */
-static void resolve(const char *name, void *field)
+void *lapse_real_find(const char *name, void *linked)
 {
-    void *address = dlsym(RTLD_NEXT, name);
+    /* Without a loader (no interpreter was mapped) there is nothing to look in. */
+    return linked ? linked : dlsym && getauxval(AT_BASE) ? dlsym(RTLD_NEXT, name) : NULL;
+}
+
+/* POSIX lets a function pointer be read out of a void *; ISO C wants a copy. */
+static void resolve(const char *name, void *linked, void *field)
+{
+    void *address = lapse_real_find(name, linked);
     memcpy(field, &address, sizeof address);
 }
 
 void lapse_real_init(void)
 {
-#define LAPSE_REAL_RESOLVE(result, name, arguments) resolve(#name, &lapse_real.name);
+#define LAPSE_REAL_RESOLVE(result, name, arguments) \
+    resolve(#name, (void *)__real_##name, &lapse_real.name);
     LAPSE_REAL_FUNCTIONS(LAPSE_REAL_RESOLVE)
 #undef LAPSE_REAL_RESOLVE
     /* Release: the pointers before the flag; pairs with the acquire in LAPSE_REAL. */

@@ -116,6 +116,19 @@ struct sembuf;
     F(int, semop, (int, struct sembuf *, size_t)) \
     F(int, semtimedop, (int, struct sembuf *, size_t, const struct timespec *))
 
+/* Linked statically (docs/LINKING.md) the linker gives the host's calls to us and the C library's own
+ * functions these names; in liblapse.so they are all null. Weak: what nobody calls is not linked. */
+#define LAPSE_REAL_LINKED(result, name, arguments) \
+    extern __attribute__((weak)) result __real_##name arguments;
+LAPSE_REAL_FUNCTIONS(LAPSE_REAL_LINKED)
+#undef LAPSE_REAL_LINKED
+extern __attribute__((weak)) int __real_pthread_create(pthread_t *, const pthread_attr_t *,
+                                                       void *(*)(void *), void *);
+
+/* The next definition of `name`: `linked` unless that is null, else the dynamic loader's. NULL in a
+ * program without a loader that does not call it. */
+void *lapse_real_find(const char *name, void *linked);
+
 struct lapse_real {
 #define LAPSE_REAL_FIELD(result, name, arguments) result (*name) arguments;
     LAPSE_REAL_FUNCTIONS(LAPSE_REAL_FIELD)

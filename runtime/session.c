@@ -15,6 +15,7 @@
 #include "drain.h"
 #include "interpose.h"
 #include "interpose_thread.h"
+#include "memory.h"
 #include "message.h"
 #include "real.h"
 #include "ring_file.h"
@@ -245,6 +246,23 @@ static int set_up(const struct lapse_settings *settings, struct lapse_text *erro
     return result;
 }
 
+/* The process has a second copy of lapse (one preloaded, one linked), and that one has a session: two
+ * would each take the other's ticks for the host's. The handler of the signal tells. */
+static bool another_copy_runs(int signal)
+{
+    struct { uint64_t handler, flags, restorer, mask; } action = { 0, 0, 0, 0 };
+    struct { uint64_t mark; int32_t spare, state; } head;
+    uint32_t state = LAPSE_STATE_OFF;
+    if (lapse_sys(SYS_rt_sigaction, signal, 0, &action, sizeof action.mask) < 0 ||
+        action.handler < sizeof head || action.handler == (uint64_t)(uintptr_t)lapse_handler_entry ||
+        lapse_memory_read(&head, (uintptr_t)action.handler - sizeof head, sizeof head) != sizeof head ||
+        head.mark != LAPSE_HANDLER_MARK)
+        return false;
+    uintptr_t place = (uintptr_t)((int64_t)action.handler + head.state);
+    return lapse_memory_read(&state, place, sizeof state) == sizeof state &&
+           state != LAPSE_STATE_OFF && state != LAPSE_STATE_DISABLED;
+}
+
 static int install_handler(void)
 {
     const struct lapse_interpose_options options = {
@@ -291,6 +309,8 @@ int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns,
     enum lapse_state state = lapse_session_state();
     if (state != LAPSE_STATE_OFF)
         result = is_open(state) ? -EALREADY : state == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
+    else if (another_copy_runs(settings->signal))
+        result = -EALREADY;
     else if (!(result = set_up(settings, error)) && !(result = install_handler()) &&
              !(result = install_toggle())) {
         lapse_annotations_new_session();

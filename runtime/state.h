@@ -26,7 +26,8 @@ enum lapse_drain_state {
 };
 
 struct lapse_runtime {
-    /* Transitions in session.c only; read by the handler once per tick. */
+    /* Transitions in session.c only; read by the handler once per tick. First: another copy of lapse
+     * in the process looks for it here. */
     _Atomic uint32_t state; /* enum lapse_state */
     /* Set by start and fork, constant in a session. */
     uint32_t pid;
@@ -53,6 +54,7 @@ struct lapse_runtime {
 extern struct lapse_runtime lapse_runtime;
 
 /* handler_entry.S and handler_sig.c */
+#define LAPSE_HANDLER_MARK UINT64_C(0x314f4c4c45485041)
 void lapse_handler_entry(int signal, siginfo_t *info, void *context);
 
 /* The control side behind the public API and the preload entry. `from_ns`: CPU time of the calling
