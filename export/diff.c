@@ -401,6 +401,7 @@ static void make_change(struct lapse_diff *diff, struct lapse_diff_thread *threa
     thread->now.depth = change->depth;
     thread->marker = change->marker;
     thread->placed = change->placed;
+    thread->placed_below = change->placed_below;
 }
 
 static int take(struct lapse_diff *diff, struct lapse_diff_thread *thread, uint64_t time_ns,

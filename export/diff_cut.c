@@ -129,14 +129,15 @@ static bool same_address(const struct lapse_diff_thread *thread,
     return false;
 }
 
-/* By frame address. The position is proven where the function is the same too. */
+/* By frame address, at *matched. The position is proven where the function is the same too. */
 static bool by_address(const struct lapse_diff_thread *thread,
                        const struct lapse_diff_frame *frames, uint32_t count,
-                       struct lapse_diff_alignment *alignment)
+                       struct lapse_diff_alignment *alignment, uint32_t *matched)
 {
     uint32_t frame, position, lowest = 1;
     if (!same_address(thread, frames, count, &frame, &position))
         return false;
+    *matched = position;
     bool above_marker = thread->marker != LAPSE_NO_MARKER && position > thread->marker;
     if (above_marker)
         lowest = thread->marker + 1;
@@ -175,6 +176,7 @@ static void put_on_marker(const struct lapse_diff_thread *thread, uint32_t count
         change->common = change->base = change->depth = thread->now.depth;
         change->marker = thread->marker;
         change->placed = thread->placed;
+        change->placed_below = thread->placed_below;
         return;
     }
     change->marker = has_marker ? thread->marker : thread->now.depth;
@@ -183,6 +185,7 @@ static void put_on_marker(const struct lapse_diff_thread *thread, uint32_t count
     change->base = change->marker + 1;
     change->depth = change->base + count;
     change->placed = true; /* counted from the marker, which claims no position */
+    change->placed_below = has_marker ? thread->placed_below : thread->placed;
 }
 
 static void explain(const struct lapse_diff_options *options,
@@ -214,7 +217,8 @@ void lapse_diff_place_cut(const struct lapse_diff_options *options,
                           struct lapse_diff_scratch *scratch, struct lapse_diff_change *change)
 {
     struct lapse_diff_alignment taken = { .proof = LAPSE_INFERRED };
-    bool by_names = !by_address(thread, frames, count, &taken);
+    uint32_t matched = 0;
+    bool by_names = !by_address(thread, frames, count, &taken, &matched);
     if (by_names) {
         measure(thread, frames, count, scratch);
         taken = longest(thread, count, scratch->lengths);
@@ -228,8 +232,14 @@ void lapse_diff_place_cut(const struct lapse_diff_options *options,
         change->base = taken.position;
         change->common = common_from(thread, frames, count, &taken);
         change->depth = taken.position + count - taken.skipped;
-        change->placed = !by_names && taken.proof == LAPSE_PROVEN && thread->placed;
-        if (thread->marker != LAPSE_NO_MARKER && thread->marker < taken.position)
+        bool has_marker = thread->marker != LAPSE_NO_MARKER;
+        bool above = has_marker && thread->marker < taken.position;
+        bool known = has_marker && !above ? thread->placed_below : thread->placed;
+        /* Where what calls the matched frame has changed, another way leads to its address, which may
+         * have another length. */
+        change->placed = !by_names && taken.proof == LAPSE_PROVEN && known && change->common > matched;
+        change->placed_below = thread->placed_below;
+        if (above)
             change->marker = thread->marker;
         if (!by_names)
             taken.agreeing = change->common - taken.position;

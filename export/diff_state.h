@@ -36,7 +36,8 @@ struct lapse_diff_thread {
     struct lapse_diff_stack now;
     uint32_t hidden; /* now[0..hidden) was not shown by the last sample */
     uint32_t marker; /* position that stands for missing outer frames, or LAPSE_NO_MARKER */
-    bool placed;     /* positions are known, not guessed by names */
+    bool placed;     /* positions are known, not guessed by names; above a marker: counted from it */
+    bool placed_below; /* the same for what is below the marker */
     uint32_t open;   /* now[0..open) was given out; without `confirm` */
     /* Only with `confirm`: the stack that was given out, and the changed one that waits. */
     struct lapse_diff_stack stable;
@@ -53,7 +54,7 @@ struct lapse_diff_change {
     uint32_t depth;  /* of the new stack */
     uint32_t marker;
     bool add_marker; /* a marker comes at `common`, before the frames */
-    bool placed;
+    bool placed, placed_below;
     uint8_t proof;
 };
 

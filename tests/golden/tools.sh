@@ -51,6 +51,14 @@ printf '0\t1\ta\nbad\n1\t1\ta;;b\n3\t1\t\n' > bad
 refused "bad sample" 'lapse events: bad:2: the time is not a whole number' "$lapse" events bad
 "$lapse" events --skip-bad bad 2> err | "$lapse" fold | expect "bad samples skipped" 'a 3\n'
 expect "bad samples counted" 'lapse events: 2 bad lines skipped\n' < err
+printf '0\t1\tstart\t0\ta\nbad\n3\t1\tend\t0\ta\n4\t1\tstart\tx\ta\n' > bad.edges
+"$lapse" fold --skip-bad bad.edges 2> err | expect "bad events skipped" 'a 3\n'
+expect "bad events counted" 'lapse fold: 2 bad lines skipped\n' < err
+printf 'a 1\nbad\na;b x\nb 2\n' > bad.folded
+"$lapse" merge --skip-bad bad.folded 2> err | expect "bad stacks skipped" 'a 1\nb 2\n'
+expect "bad stacks counted" 'lapse merge: 2 bad lines skipped\n' < err
+refused "bad stack" 'lapse merge: bad.folded:2: no value after the stack (expected STACK SPACE VALUE)' \
+    "$lapse" merge bad.folded
 printf '0\t1\tbegin\t0\ta\n' > kind
 refused "unknown kind" 'lapse fold: kind:1: unknown kind of event (expected start or end)' \
     "$lapse" fold kind
@@ -67,6 +75,20 @@ printf '0\t1\ta\n5\t1\ta;b\n30\t1\ta\n' > gap
 "$lapse" events --bounds --close=at=40 gap | expect "bounds" \
     '0\t1\tstart\t0\ta\t0\t0\n5\t1\tstart\t1\tb\t0\t5\n30\t1\tend\t1\tb\t5\t30\n40\t1\tend\t0\ta\t30\t-\n'
 "$lapse" events --form=intervals --stream gap | expect "stream" '5\t30\t1\t1\tb\n0\t30\t1\t0\ta\n'
+
+"$lapse" events --close=at=3 gap | tail -n 1 | expect "no end before the last sample" '30\t1\tend\t0\ta\n'
+"$lapse" events --confirm=2 gap | expect "an unconfirmed last stack" ''
+"$lapse" events --min-samples=2 gap | expect "frames seen once" '0\t1\tstart\t0\ta\n30\t1\tend\t0\ta\n'
+
+# A recursive function whose outer frames are cut off: either f may be meant.
+printf '0\t1\tm;f;f\n5\t1\t[truncated];f;g\n9\t1\t\n' > recursive
+"$lapse" events --explain recursive 2> err > events
+expect "every place is told" 'lapse events: time 5 thread 1: cut stack of 2 frames at depth 1, 1 agree: not taken\nlapse events: time 5 thread 1: cut stack of 2 frames at depth 2, 1 agree: taken, ambiguous\n' < err
+grep ambiguous events | expect "and the event is marked" '5\t1\tstart\t3\tg\tambiguous\n'
+printf '0\t1\tm;a;b\n5\t1\t[truncated];a;c\n' > plain
+"$lapse" events --explain --close=open plain 2> err | grep '^5' | expect "by names alone" \
+    '5\t1\tend\t2\tb\tinferred\n5\t1\tstart\t2\tc\tinferred\n'
+expect "one place" 'lapse events: time 5 thread 1: cut stack of 2 frames at depth 1, 1 agree: taken, inferred\n' < err
 
 "$make_recording" one.lapse samples=2000 cut=1 processes=2 seed=1
 "$make_recording" two.lapse samples=900 seed=2
