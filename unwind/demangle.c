@@ -14,7 +14,7 @@
 #include "symbols.h"
 
 /* Libiberty itself gives up on C++ names that need more than 2,048 parts, at two for each byte. */
-enum { NAME_BYTES_MAX = 1024, D_NAME_BYTES_MAX = 512, D_BACK_REFERENCES_MAX = 12 };
+enum { NAME_BYTES_MAX = 1024, D_NAME_BYTES_MAX = 512, D_BACK_REFERENCES_MAX = 12, ARGUMENTS_MAX = 32 };
 
 struct output {
     char *to;
@@ -100,6 +100,74 @@ __attribute__((noinline)) static int demangle(struct output *output, const char 
     return name[1] == 'Z' && cplus_demangle_v3_callback(name, options, append_piece, output);
 }
 
+/* What compilers and linkers add behind a name: `.constprop.0`, `.cold`, `@@GLIBC_2.14`. */
+static size_t without_suffixes(const char *name, size_t length)
+{
+    static const char *const words[] = { "constprop", "isra", "part", "cold", "clone", "lto_priv",
+                                         "localalias", "llvm" };
+    const char *version = memchr(name, '@', length);
+    if (version && version > name)
+        length = (size_t)(version - name);
+    for (;;) {
+        size_t end = length;
+        while (end > 1 && name[end - 1] >= '0' && name[end - 1] <= '9')
+            end--;
+        end = end < length && name[end - 1] == '.' ? end - 1 : length; /* before `.0` */
+        int found = 0;
+        for (size_t i = 0; i < sizeof words / sizeof *words && !found; i++) {
+            size_t size = strlen(words[i]);
+            found = end > size + 1 && name[end - size - 1] == '.' && !memcmp(name + end - size, words[i], size);
+            if (found)
+                length = end - size - 1;
+        }
+        if (!found)
+            return length;
+    }
+}
+
+static int is_operator(const char *text, size_t at)
+{
+    static const char word[] = "operator";
+    size_t size = sizeof word - 1;
+    while (at > 0 && (text[at - 1] == '<' || text[at - 1] == '-'))
+        at--;
+    return at >= size && !memcmp(text + at - size, word, size);
+}
+
+/* The `>` that ends the arguments that begin at `at`; 0 when there is none. */
+static size_t arguments_end(const char *text, size_t length, size_t at)
+{
+    unsigned depth = 0, round = 0;
+    for (; at < length; at++) {
+        round += text[at] == '(';
+        round -= text[at] == ')' && round;
+        if (round)
+            continue;
+        depth += text[at] == '<';
+        if (text[at] == '>' && text[at - 1] != '-' && !--depth)
+            return at;
+    }
+    return 0;
+}
+
+/* Template arguments that are longer than a name need be become `<...>`. */
+static void shorten_arguments(struct output *output)
+{
+    char *text = output->to;
+    size_t length = output->length, kept = 0;
+    for (size_t at = 0; at < length; at++) {
+        text[kept++] = text[at];
+        size_t end = text[at] == '<' && at && text[at - 1] != ' ' && text[at - 1] != ':' &&
+                             !is_operator(text, kept - 1) ? arguments_end(text, length, at) : 0;
+        if (!end || end - at - 1 <= ARGUMENTS_MAX)
+            continue;
+        memcpy(text + kept, "...>", 4);
+        kept += 4;
+        at = end;
+    }
+    output->length = (uint32_t)kept;
+}
+
 uint32_t lapse_demangle(char *to, uint32_t size, const char *name, enum lapse_demangle style)
 {
     static const char plt[] = "@plt";
@@ -113,10 +181,16 @@ uint32_t lapse_demangle(char *to, uint32_t size, const char *name, enum lapse_de
     int is_plt = length > sizeof plt - 1 && !strcmp(name + length - (sizeof plt - 1), plt);
     if (is_plt)
         length -= sizeof plt - 1;
+    if (style == LAPSE_DEMANGLE_SIMPLE)
+        length = without_suffixes(name, length);
     memcpy(stem, name, length);
     stem[length] = 0;
-    if (!demangle(&output, stem, style))
-        return copy(to, size, name);
+    if (!demangle(&output, stem, style)) {
+        output.length = 0;
+        append(&output, stem, length);
+    } else if (style == LAPSE_DEMANGLE_SIMPLE) {
+        shorten_arguments(&output);
+    }
     if (is_plt)
         append(&output, plt, sizeof plt - 1);
     return finish(&output);
