@@ -138,10 +138,20 @@ static uint32_t unit_frames(struct lapse_image *image, const struct lapse_image_
     return count;
 }
 
+const char *lapse_image_cut_path(const struct lapse_image *image)
+{
+    const struct lapse_object_file *files[] = { image->files.main, image->files.debug, image->files.alternate,
+                                                image->package };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (files[i] && files[i]->cut)
+            return files[i]->path;
+    return NULL;
+}
+
 uint32_t lapse_image_frames(struct lapse_image *image, uint64_t address,
                             struct lapse_inline_frame *frames, uint32_t max)
 {
-    if (!max)
+    if (!max || lapse_image_cut_path(image))
         return 0;
     struct lapse_image_unit *unit = lapse_image_units_find(image, address);
     uint32_t count = unit ? unit_frames(image, unit, address, frames, max) : 0;
@@ -152,7 +162,7 @@ uint32_t lapse_image_frames(struct lapse_image *image, uint64_t address,
     }
     if (symbol)
         set_name(&frames[0], image->services->names, symbol->name);
-    return count;
+    return lapse_image_cut_path(image) ? 0 : count;
 }
 
 static void declared_at(const struct lapse_image_unit *unit, uint32_t at, struct lapse_names *names,
@@ -188,7 +198,7 @@ bool lapse_image_function(struct lapse_image *image, uint64_t address,
              symbol  ? symbol->name
              : depth ? die_name(unit, chain[depth - 1])
                      : NULL);
-    if (!named.name)
+    if (!named.name || lapse_image_cut_path(image))
         return false;
     function->name = named.name;
     function->system_name = named.system_name;

@@ -30,6 +30,9 @@ struct lapse_image *lapse_image_create(struct lapse_module_files *files,
                                        struct lapse_image_services *services);
 void lapse_image_destroy(struct lapse_image *image);
 
+/* A file of it that became shorter while it was read, NULL none: nothing is named any more. */
+const char *lapse_image_cut_path(const struct lapse_image *image);
+
 /* Outermost first. Beyond `max` the frames next to the outermost are left out. A single frame
  * without a name: only a line is known (padding between functions). */
 uint32_t lapse_image_frames(struct lapse_image *image, uint64_t address,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "object_file.h"
 
+#include "cut_file.h"
+
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -75,6 +77,7 @@ static int map(struct lapse_object_file *file, int fd)
         return -errno;
     file->bytes = bytes;
     file->mapped = true;
+    lapse_cut_file_watch(file);
     return begin(file);
 }
 
@@ -119,6 +122,7 @@ void lapse_object_file_close(struct lapse_object_file *file)
     if (!file)
         return;
     elf_end(file->elf);
+    lapse_cut_file_forget(file);
     if (file->mapped)
         munmap(file->bytes, file->size);
     else

@@ -22,6 +22,8 @@ struct lapse_object_file {
     uint8_t *bytes;
     size_t size;
     bool mapped; /* else allocated */
+    volatile bool cut; /* became shorter while it was read: what it says is not to be believed */
+    struct lapse_object_file *next; /* all mapped ones, for the handler of SIGBUS */
     Elf *elf;
     struct lapse_build_id build_id;
     dev_t device;

@@ -88,6 +88,9 @@ const char *lapse_offline_note(const struct lapse_offline *offline, uint32_t ind
 
 static void add_note(struct lapse_offline *offline, const char *text)
 {
+    for (size_t i = 0; i < offline->note_count; i++)
+        if (!strcmp(offline->notes[i], text))
+            return;
     if (!*text
         || !lapse_array_room(&offline->notes, offline->note_count, &offline->note_capacity,
                              sizeof *offline->notes))
@@ -190,6 +193,19 @@ static struct lapse_image *image_of_module(struct lapse_offline *offline,
     return module->path ? image_of(offline, module->path, &id, session->start_realtime_ns) : NULL;
 }
 
+static uint32_t frames_in(struct lapse_offline *offline, struct lapse_image *image, uint64_t address,
+                          struct lapse_inline_frame *frames, uint32_t max)
+{
+    char note[2048];
+    uint32_t count = lapse_image_frames(image, address, frames, max);
+    const char *cut = lapse_image_cut_path(image);
+    if (cut) {
+        snprintf(note, sizeof note, "%s: became shorter while it was read; nothing of it is believed", cut);
+        add_note(offline, note);
+    }
+    return count;
+}
+
 static uint32_t frames_of(void *context, const struct lapse_session *session, uint64_t pc,
                           bool is_return, uint64_t time_ns, struct lapse_inline_frame *frames,
                           uint32_t max)
@@ -198,7 +214,7 @@ static uint32_t frames_of(void *context, const struct lapse_session *session, ui
     uint64_t address = pc - is_return;
     const struct lapse_module *module = lapse_session_module(session, address, time_ns);
     struct lapse_image *image = module ? image_of_module(offline, session, module) : NULL;
-    uint32_t count = image ? lapse_image_frames(image, address - module->bias, frames, max) : 0;
+    uint32_t count = image ? frames_in(offline, image, address - module->bias, frames, max) : 0;
     return count && frames[0].name ? count : 0;
 }
 
@@ -238,7 +254,7 @@ int lapse_offline_file_frames(struct lapse_offline *offline, const char *path, c
                               uint32_t *count)
 {
     struct lapse_image *image = image_of_file(offline, path, build_id);
-    *count = image ? lapse_image_frames(image, address, frames, max) : 0;
+    *count = image ? frames_in(offline, image, address, frames, max) : 0;
     return image ? 0 : -ENOENT;
 }
 
