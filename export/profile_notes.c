@@ -58,6 +58,9 @@ static int loss_notes(struct lapse_profile *profile)
     if (lost->lost_samples || lost->write_errors)
         error |= note(profile, "%" PRIu64 " samples could not be written (%" PRIu64 " failed writes)",
                       lost->lost_samples, lost->write_errors);
+    if (lost->unread_modules)
+        error |= note(profile, "%" PRIu64 " modules could not be read at exit: their files had changed or were gone",
+                      lost->unread_modules);
     if (lost->rate_lowered)
         error |= note(profile, "the rate of %" PRIu64 " threads was lowered to bound the cost",
                       lost->rate_lowered);

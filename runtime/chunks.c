@@ -323,6 +323,7 @@ static void put_counters(struct lapse_store *store)
         atomic_load_explicit(&lapse_slots.next_thread, memory_order_relaxed),
         totals.dropped_weight, store->lost_samples,
         atomic_load_explicit(&lapse_annotations_dropped, memory_order_relaxed),
+        store->unread_modules,
     };
     size_t mark = lapse_wire_begin(&store->wire, CHUNK_COUNTERS);
     for (uint32_t i = 0; i < sizeof values / sizeof *values; i++)
@@ -400,6 +401,8 @@ void lapse_store_write_symbols(struct lapse_store *store, const struct lapse_fun
         lapse_wire_uint(&store->wire, 8, until_ns);
         lapse_wire_end(&store->wire, mark);
     }
+    if (store->unread_modules && room(store))
+        put_counters(store); /* again: this one is known only now */
     send(store);
 }
 

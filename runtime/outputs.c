@@ -173,9 +173,14 @@ static void take_answers(struct lapse_names *names, const struct lapse_symbol_re
     }
 }
 
+static void say_budget(void)
+{
+    lapse_message(LAPSE_MESSAGE_BUDGET, "LAPSE_EXIT_BUDGET_MS was not enough for all names", NULL, NULL, NULL);
+}
+
 /* Names for functions [first, first + count), all in one module (NULL: code in no file). */
 static void name_functions(struct lapse_names *names, const struct lapse_store_module *known,
-                           uint32_t first, uint32_t count)
+                           uint32_t first, uint32_t count, uint64_t deadline_ns)
 {
     struct lapse_store *store = names->store;
     struct lapse_symbol_request *requests = array(store, count, sizeof *requests);
@@ -183,11 +188,15 @@ static void name_functions(struct lapse_names *names, const struct lapse_store_m
         return;
     for (uint32_t i = 0; i < count; i++)
         requests[i].address = lapse_function_address(names->functions[first + i].function);
+    int result = 0;
     if (known && known->module.path[0] == '/')
-        lapse_symbols_find(&known->module, requests, count, &store->allocator);
+        result = lapse_symbols_find_until(&known->module, requests, count, &store->allocator, deadline_ns);
     else
         lapse_symbols_find_perf_map((int)lapse_runtime.pid, requests, count, &store->allocator);
     take_answers(names, requests, first, count);
+    store->unread_modules += result == -ESTALE;
+    if (result == -ETIME)
+        say_budget();
     lapse_arena_resize(&store->arena, requests, count * sizeof *requests + 1, 0);
 }
 
@@ -223,10 +232,9 @@ static void resolve_names(struct lapse_names *names, uint64_t deadline_ns)
             if (module_of(names, next) != known)
                 break;
         if (lapse_sys_clock(CLOCK_MONOTONIC) < deadline_ns)
-            name_functions(names, known, i, next - i);
+            name_functions(names, known, i, next - i, deadline_ns);
         else
-            lapse_message(LAPSE_MESSAGE_BUDGET, "LAPSE_EXIT_BUDGET_MS was not enough for all names",
-                          NULL, NULL, NULL);
+            say_budget();
     }
 }
 

@@ -101,7 +101,7 @@ struct lapse_store {
     bool header_written, unsent;  /* unsent: the chunk in `wire` could not be written yet */
     bool chunk_has_nodes; /* the open chunk says the id of its first node */
     uint32_t nodes_written;
-    uint64_t lost_samples, write_errors;
+    uint64_t lost_samples, write_errors, unread_modules;
     int first_error;
 };
 extern struct lapse_store lapse_store;

@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "elf_file.h"
 #include "plt.h"
+#include "system_call.h"
 
 enum { CHUNK_SYMBOLS = 1024, NAME_MAX_BYTES = 16384 };
 
@@ -22,7 +24,7 @@ struct candidate {
 struct search {
     struct lapse_elf_file file;
     const Elf64_Shdr *table, *strings;
-    uint64_t bias;
+    uint64_t bias, deadline_ns;
     struct lapse_symbol_request *requests;
     uint32_t count;
     /* By request. `sized` covers it. `unsized` has no size and is the nearest before it; entries are
@@ -131,7 +133,15 @@ static void take_symbol(struct search *search, const Elf64_Sym *symbol)
         offer(search, &search->sized[i], &new);
 }
 
-static void stream_table(struct search *search)
+static int is_late(const struct search *search)
+{
+    struct timespec now;
+    return search->deadline_ns != UINT64_MAX &&
+           lapse_system_call3(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0) == 0 &&
+           (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= search->deadline_ns;
+}
+
+static int stream_table(struct search *search)
 {
     uint64_t offset = search->table->sh_offset, left = search->table->sh_size / sizeof(Elf64_Sym);
     while (left) {
@@ -142,10 +152,13 @@ static void stream_table(struct search *search)
         for (size_t i = 0; i < got; i++)
             take_symbol(search, &search->chunk[i]);
         if (got < wanted)
-            return;
+            break;
+        if (is_late(search))
+            return -ETIME; /* half a table may give the wrong names */
         offset += got * sizeof(Elf64_Sym);
         left -= got;
     }
+    return 0;
 }
 
 /* A symbol without a size reaches to the next function, or to the end of its section. */
@@ -244,10 +257,34 @@ static int run_search(struct search *search)
     search->names[1] = search->names[0] + NAME_MAX_BYTES;
     int result = 0;
     if (!find_table(search)) {
-        stream_table(search);
-        result = give_names(search);
+        result = stream_table(search);
+        if (!result)
+            result = give_names(search);
     }
     release(allocator, memory, size);
+    return result;
+}
+
+int lapse_symbols_find_until(const struct lapse_mapped_module *module,
+                             struct lapse_symbol_request *requests, uint32_t count,
+                             const struct lapse_allocator *allocator, uint64_t deadline_ns)
+{
+    struct search search = {
+        .bias = module->bias, .requests = requests, .count = count, .deadline_ns = deadline_ns
+    };
+    for (uint32_t i = 0; i < count; i++) {
+        requests[i].start = requests[i].size = 0;
+        requests[i].system_name = NULL;
+    }
+    int result = count ? lapse_elf_file_open(&search.file, module, allocator) : -ENOEXEC;
+    if (result == -ENOENT || result == -ENOTDIR)
+        return -ESTALE;
+    if (result) /* no file, no names: nothing of ours failed */
+        return result == -ENOMEM || result == -ESTALE ? result : 0;
+    result = run_search(&search);
+    if (!result)
+        result = lapse_plt_find(&search.file, module->bias, requests, count);
+    lapse_elf_file_close(&search.file);
     return result;
 }
 
@@ -255,17 +292,6 @@ int lapse_symbols_find(const struct lapse_mapped_module *module,
                        struct lapse_symbol_request *requests, uint32_t count,
                        const struct lapse_allocator *allocator)
 {
-    struct search search = { .bias = module->bias, .requests = requests, .count = count };
-    for (uint32_t i = 0; i < count; i++) {
-        requests[i].start = requests[i].size = 0;
-        requests[i].system_name = NULL;
-    }
-    int result = count ? lapse_elf_file_open(&search.file, module, allocator) : -ENOENT;
-    if (result)
-        return result == -ENOMEM ? result : 0; /* no file, no names: nothing of ours failed */
-    result = run_search(&search);
-    if (!result)
-        result = lapse_plt_find(&search.file, module->bias, requests, count);
-    lapse_elf_file_close(&search.file);
-    return result;
+    int result = lapse_symbols_find_until(module, requests, count, allocator, UINT64_MAX);
+    return result == -ESTALE ? 0 : result;
 }

@@ -22,6 +22,12 @@ int lapse_symbols_find(const struct lapse_mapped_module *module,
                        struct lapse_symbol_request *requests, uint32_t count,
                        const struct lapse_allocator *allocator);
 
+/* The same with a clock that is looked at now and then: past `deadline_ns` (CLOCK_MONOTONIC) it gives up
+ * with -ETIME, and names nothing of the module. -ESTALE: the file is another one now or gone. */
+int lapse_symbols_find_until(const struct lapse_mapped_module *module,
+                             struct lapse_symbol_request *requests, uint32_t count,
+                             const struct lapse_allocator *allocator, uint64_t deadline_ns);
+
 /* JIT code named by /tmp/perf-PID.map: fill what is still without a name. */
 int lapse_symbols_find_perf_map(int pid, struct lapse_symbol_request *requests, uint32_t count,
                                 const struct lapse_allocator *allocator);

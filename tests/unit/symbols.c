@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <search.h>
 #include <stdio.h>
@@ -325,4 +326,57 @@ Test(demangle, names_that_double_at_every_step_end)
     time_t begin = time(NULL);
     lapse_demangle(text, sizeof text, name, LAPSE_DEMANGLE_FULL);
     cr_assert_leq(time(NULL) - begin, 2);
+}
+
+Test(symbols, no_time_left_names_nothing_and_a_lost_file_is_told)
+{
+    struct lapse_modules modules;
+    uint64_t address = (uint64_t)(uintptr_t)only_local;
+    struct lapse_symbol_request request = { .address = address };
+    only_local();
+    cr_assert_eq(lapse_modules_read(&modules, &allocator), 0);
+    struct lapse_mapped_module module = *lapse_modules_find(&modules, address);
+    cr_assert_eq(lapse_symbols_find_until(&module, &request, 1, &allocator, 1), -ETIME);
+    cr_assert_null(request.system_name);
+    module.build_id_size = 0;
+    module.inode++;
+    cr_assert_eq(lapse_symbols_find_until(&module, &request, 1, &allocator, UINT64_MAX), -ESTALE);
+    module.path = (char *)"/nowhere/at/all";
+    cr_assert_eq(lapse_symbols_find_until(&module, &request, 1, &allocator, UINT64_MAX), -ESTALE);
+    cr_assert_eq(lapse_symbols_find(&module, &request, 1, &allocator), 0);
+    lapse_modules_free(&modules);
+}
+
+Test(demangle, simple_drops_what_compilers_and_linkers_add)
+{
+    static const struct { const char *name, *simple; } cases[] = {
+        { "work.constprop.0", "work" }, { "work.isra.0", "work" }, { "work.cold", "work" },
+        { "work.part.1.constprop.2", "work" }, { "memcpy@@GLIBC_2.14", "memcpy" },
+        { "memcpy@GLIBC_2.2.5", "memcpy" }, { "_ZN4shop4till5countEi.cold", "shop::till::count" },
+        { "_ZN4shop4till5countEi", "shop::till::count" }, { "plain", "plain" },
+    };
+    char text[2048];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        text[lapse_demangle(text, sizeof text - 1, cases[i].name, LAPSE_DEMANGLE_SIMPLE)] = 0;
+        cr_assert_str_eq(text, cases[i].simple, "%s: %s", cases[i].name, text);
+        text[lapse_demangle(text, sizeof text - 1, cases[i].name, LAPSE_DEMANGLE_NONE)] = 0;
+        cr_assert_str_eq(text, cases[i].name);
+    }
+    text[lapse_demangle(text, sizeof text - 1, "_ZN4shop4till5countEi.cold", LAPSE_DEMANGLE_FULL)] = 0;
+    cr_assert_str_eq(text, "shop::till::count(int) [clone .cold]");
+    /* std::map<std::string, std::vector<std::string>>::find(...): its arguments are long */
+    static const char long_name[] =
+        "_ZNSt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEES"
+        "t6vectorIS5_SaIS5_EESt4lessIS5_ESaISt4pairIKS5_S8_EEE4findERSC_";
+    uint32_t full = lapse_demangle(text, sizeof text - 1, long_name, LAPSE_DEMANGLE_FULL);
+    uint32_t simple = lapse_demangle(text, sizeof text - 1, long_name, LAPSE_DEMANGLE_SIMPLE);
+    text[simple] = 0;
+    cr_assert_lt(simple, full / 2, "%s", text);
+    cr_assert_not_null(strstr(text, "::find"));
+    cr_assert_null(strchr(text, '('));
+    demangles("_ZlsRSoRK3one", LAPSE_DEMANGLE_SIMPLE, "operator<<");
+    demangles("_Z3getIiEvT_", LAPSE_DEMANGLE_SIMPLE, "get<int>");
+    demangles("work.constprop.0@plt", LAPSE_DEMANGLE_SIMPLE, "work@plt");
+    demangles("main.work", LAPSE_DEMANGLE_SIMPLE, "main.work");
+    demangles(".cold", LAPSE_DEMANGLE_SIMPLE, ".cold");
 }
