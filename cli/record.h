@@ -28,6 +28,8 @@ enum lapse_obstacle lapse_record_obstacle(const char *path, char subject[PATH_MA
  * message. */
 bool lapse_record_library(char path[PATH_MAX]);
 
+struct lapse_record_place;
+
 struct lapse_record_run {
     char *const *arguments; /* of the command */
     const char *path;
@@ -37,6 +39,7 @@ struct lapse_record_run {
     int signal;
     struct rusage usage;    /* CPU time of the command and all children that were waited for */
     double seconds;         /* it took */
+    const struct lapse_record_place *place; /* its spools get names of run-time code at the end */
 };
 
 /* Run it and wait for its end; signals sent to us are passed on. Returns 0 or a negative errno when

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "record.h"
+#include "record_jit.h"
 
 static const int passed_on[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM };
 enum { PASSED_ON = sizeof passed_on / sizeof *passed_on };
@@ -100,6 +101,7 @@ static double now(void)
 int lapse_record_run(struct lapse_record_run *run)
 {
     struct sigaction before[PASSED_ON];
+    struct lapse_record_jit *jit = NULL;
     sigset_t mask;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC))
@@ -119,12 +121,17 @@ int lapse_record_run(struct lapse_record_run *run)
     if (!error) {
         sigprocmask(SIG_SETMASK, &mask, NULL);
         error = exec_result(ends[0]);
+        if (!error)
+            jit = lapse_record_jit_start(run->place);
         wait_for(pid, run);
         block_all(&mask); /* nothing may be sent to a number that is free now */
+        lapse_record_jit_stop(jit);
     }
     give_signals_back(before);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     close(ends[0]);
     run->seconds = now() - start;
+    lapse_record_jit_write(jit);
+    lapse_record_jit_free(jit);
     return error;
 }

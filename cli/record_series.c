@@ -87,7 +87,7 @@ static int run_once(struct lapse_record_series *series, const struct lapse_recor
     set_number("LAPSE_RUN_INDEX", number);
     set_number("LAPSE_RUN_VARIANT", variant);
     *run = (struct lapse_record_run){ .arguments = command->arguments, .path = command->path,
-                                      .environment = environ };
+                                      .environment = environ, .place = place };
     int error = lapse_record_run(run);
     if (error) {
         lapse_complain("record", "%s: %s", command->path, strerror(-error));
