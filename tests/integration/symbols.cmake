@@ -8,16 +8,17 @@ if(TARGET lapse-addresses)
         set_tests_properties(integration.symbols_${name} PROPERTIES LABELS integration TIMEOUT 600
             SKIP_RETURN_CODE 77)
     endfunction()
-    foreach(kind dwarf5 dwarf4 dwz split package separate compressed clang lto tables_only mini c_o3 libc hostile)
+    foreach(kind dwarf5 dwarf4 dwarf3 dwz split package separate compressed clang lto tables_only mini c_o3 libc hostile)
         add_symbols_test(${kind} 2000 1 ${kind})
     endforeach()
-    add_symbols_test(all_long 20000 8 dwarf5 dwarf4 dwz split package separate compressed clang lto
+    add_symbols_test(all_long 20000 8 dwarf5 dwarf4 dwarf3 dwz split package separate compressed clang lto
         tables_only mini c_o3 libc)
     set_tests_properties(integration.symbols_all_long PROPERTIES LABELS "integration;long" TIMEOUT 1800)
 endif()
 
 # Recordings of real programs, read here and elsewhere.
-foreach(kind elsewhere changed stripped rust node reused)
+foreach(kind elsewhere changed vanished stripped rust rustc node reused jit_dump jit_killed
+        jit_namespace budget debuginfod)
     add_test(NAME integration.symbols_recording_${kind}
         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/symbols_recording.sh $<TARGET_FILE:lapse> ${kind})
     set_tests_properties(integration.symbols_recording_${kind} PROPERTIES LABELS integration TIMEOUT 240

@@ -33,6 +33,7 @@ for kind; do
     case $kind in
     dwarf5) compile dwarf5.so -gdwarf-5; compare dwarf5.so ;;
     dwarf4) compile dwarf4.so -gdwarf-4; compare dwarf4.so ;;
+    dwarf3) compile dwarf3.so -gdwarf-3 -gstrict-dwarf; compare dwarf3.so ;;
     dwz)
         need dwz
         compile dwz.so

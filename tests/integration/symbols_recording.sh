@@ -182,6 +182,250 @@ E2
         has "$text" first_work 0.42
         has "$text" second_work 0.42
         ;;
+    vanished)
+        # Gone when the process names its functions: skipped, counted, said in the report.
+        cat >gone.c <<'E2'
+#include <stdio.h>
+__attribute__((noinline)) unsigned spin(unsigned n) { for (unsigned i = 0; i < 300000000; i++) n = n * 1664525 + (n >> 3); return n; }
+int main(int c, char **v) { unsigned n = spin((unsigned)c); return remove(v[0]) || n == 1; }
+E2
+        gcc -O2 gone.c -o gone
+        record a ./gone
+        text=$(report a.lapse)
+        grep -q '^gone+0x' <<<"$text" || fail "no gone+0x in: $text"
+        "$lapse" report a.lapse 2>&1 | grep -q '1 module.* could not be read' || fail "not counted: $("$lapse" report a.lapse 2>&1)"
+        ;;
+    budget)
+        # Many modules and no time: the names that are missing at exit are there afterwards.
+        mkdir many
+        for number in $(seq 150); do
+            sed "s/NAME/work_$number/" <<<'unsigned NAME(unsigned n) { for (unsigned i = 0; i < 6000000; i++) n = n * 1664525 + (n >> 3); return n; }' >many/$number.c
+            gcc -O2 -shared -fPIC many/$number.c -o many/lib$number.so &
+            [ $((number % 4)) != 0 ] || wait
+        done
+        wait
+        cat >many.c <<'E2'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void)
+{
+    unsigned sum = 1;
+    for (int i = 1; i <= 150; i++) {
+        char path[64], name[64];
+        snprintf(path, sizeof path, "./many/lib%d.so", i);
+        snprintf(name, sizeof name, "work_%d", i);
+        unsigned (*work)(unsigned) = (unsigned (*)(unsigned))dlsym(dlopen(path, RTLD_NOW), name);
+        sum = work(sum);
+    }
+    return sum == 7;
+}
+E2
+        gcc -O2 many.c -o many_libraries -ldl
+        LAPSE_EXIT_BUDGET_MS=1 LAPSE_VERBOSE=1 LAPSE_OUT=$work/short LAPSE_EXPORT=folded \
+            LD_PRELOAD=$(dirname "$lapse")/liblapse.so ./many_libraries 2>said
+        grep -qE 'LAPSE_EXIT_BUDGET_MS was not enough|longer than LAPSE_EXIT_BUDGET_MS' said || fail "nothing said: $(cat said)"
+        report short.lapse | grep -q '\.so+0x' && fail "names are missing afterwards"
+        LAPSE_OUT=$work/long LAPSE_EXPORT=folded LD_PRELOAD=$(dirname "$lapse")/liblapse.so ./many_libraries
+        grep -q 'lib[0-9]*.so+0x' long.folded && fail "names are missing without a limit"
+        ;;
+    rustc)
+        need rustc
+        cat >program.rs <<'E2'
+mod shop {
+    pub struct Till<T> { pub all: Vec<T> }
+    impl Till<u32> {
+        #[inline(never)]
+        pub fn count(&mut self, mut seed: u32) -> u64 {
+            let mut sum = 0u64;
+            for x in self.all.iter_mut() {
+                seed ^= seed << 13; seed ^= seed >> 17; seed ^= seed << 5;
+                *x = seed;
+                sum += (seed % 7) as u64;
+            }
+            sum
+        }
+    }
+}
+fn main() {
+    let mut till = shop::Till { all: vec![0u32; 100000] };
+    let mut sum = 0;
+    for i in 0..1200 { sum += till.count(i + 1); }
+    println!("{}", sum);
+}
+E2
+        for mangling in default v0; do
+            flags=
+            [ $mangling = default ] || flags="-C symbol-mangling-version=$mangling"
+            # shellcheck disable=SC2086
+            rustc -g -O $flags program.rs -o program_$mangling 2>rustc.out || fail "rustc: $(tail -n 3 rustc.out)"
+            record $mangling ./program_$mangling
+            text=$(report --no-inlines $mangling.lapse)
+            grep -q 'shop::Till<u32>.*::count' <<<"$text" || fail "no shop::Till<u32>::count: $text"
+            report --no-inlines --demangle=none $mangling.lapse | grep -qE '^(_ZN|_R).*count' || fail "--demangle=none"
+        done
+        ;;
+    debuginfod)
+        # A server on this machine that knows one debug file: asked once, then the cache answers.
+        need python3
+        g++ -O2 -g -Wl,--build-id -Wl,--exclude-libs,ALL program.cc -o program
+        id=$(readelf -n program | sed -n 's/.*Build ID: //p')
+        mkdir -p "served/buildid/$id"
+        objcopy --only-keep-debug program "served/buildid/$id/debuginfo"
+        head -c 30M /dev/urandom >padding # so that there is progress to be seen
+        objcopy --add-section .padding=padding "served/buildid/$id/debuginfo"
+        strip program
+        record a ./program
+        cat >server.py <<'E2'
+import http.server, os, sys, time
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, form, *values):
+        with open("requests", "a") as log: log.write(form % values + "\n")
+    def copyfile(self, source, to):
+        while (part := source.read(1 << 20)):
+            to.write(part)
+            time.sleep(0.1)
+os.chdir("served")
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+os.chdir("..")
+open("port", "w").write(str(server.server_address[1]))
+Handler.directory = "served"
+Handler.__init__ = lambda self, *a, **k: http.server.SimpleHTTPRequestHandler.__init__(self, *a, directory="served", **k)
+server.serve_forever()
+E2
+        python3 server.py 2>/dev/null &
+        server=$!
+        trap 'kill $server 2>/dev/null; rm -rf "$work"' EXIT
+        for _ in $(seq 50); do [ -s port ] || sleep 0.1; done
+        export DEBUGINFOD_CACHE_PATH=$work/cache
+        report --no-inlines a.lapse | grep -q 'shop::till' && fail "named without a server"
+        export DEBUGINFOD_URLS="http://127.0.0.1:$(cat port)"
+        # On a terminal progress is shown.
+        timeout 60 script -qec "$lapse report --no-inlines a.lapse" /dev/null >terminal 2>&1 </dev/null
+        grep -q 'debuginfod: *[0-9]* %' terminal || fail "no progress: $(tr '\r' '\n' <terminal | head -n 5)"
+        has "$(report --no-inlines a.lapse)" "$function"
+        [ "$(grep -c "GET /buildid/$id/debuginfo.* 200" requests)" = 1 ] || fail "asked again: $(cat requests)"
+        kill $server
+        has "$(report --no-inlines a.lapse)" "$function"
+        unset DEBUGINFOD_URLS
+        ;;
+    jit_dump)
+        # Two functions, one after the other at the same address, written as jitdump with lines; the
+        # process is killed. Names go by time.
+        cat >jit.c <<'E2'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static FILE *dump;
+static void put(const void *bytes, size_t size) { fwrite(bytes, size, 1, dump); }
+static void put32(uint32_t value) { put(&value, 4); }
+static void put64(uint64_t value) { put(&value, 8); }
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+/* for (; edi; edi--); ret */
+static const unsigned char loop[] = { 0xff, 0xcf, 0x75, 0xfc, 0xc3 };
+static void load(unsigned char *at, const char *name, const char *file, uint32_t line)
+{
+    uint64_t address = (uint64_t)at;
+    memset(at, 0xcc, 64);
+    memcpy(at, loop, sizeof loop);
+    put32(2), put32(16 + 16 + 16 + (uint32_t)strlen(file) + 1), put64(now());
+    put64(address), put64(1), put64(address), put32(line), put32(0), put(file, strlen(file) + 1);
+    put32(0), put32(16 + 40 + (uint32_t)strlen(name) + 1 + sizeof loop), put64(now());
+    put32((uint32_t)getpid()), put32((uint32_t)getpid());
+    put64(address), put64(address), put64(sizeof loop), put64(line);
+    put(name, strlen(name) + 1), put(at, sizeof loop);
+    fflush(dump);
+}
+int main(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "jit-%d.dump", (int)getpid());
+    dump = fopen(path, "w+");
+    put32(0x4a695444), put32(1), put32(40), put32(62), put32(0), put32((uint32_t)getpid());
+    put64(now()), put64(0);
+    fflush(dump);
+    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0);
+    unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void (*work)(unsigned) = (void (*)(unsigned))code, (*other)(unsigned) = (void (*)(unsigned))(code + 1024);
+    load(code, "early", "jit.lua", 11);
+    work(800000000);
+    load(code, "late", "jit.lua", 21);
+    work(800000000);
+    load(code + 1024, "alone", "jit.lua", 31);
+    other(800000000);
+    memcpy(code + 2048, loop, sizeof loop); /* no name for this one: never that of a neighbour */
+    for (int i = 0; i < 4; i++) /* the last second before the end is lost */
+        ((void (*)(unsigned))(code + 2048))(800000000);
+    raise(SIGKILL);
+}
+E2
+        gcc -O2 jit.c -o jit
+        timeout 60 "$lapse" record -q -o a.lapse ./jit && fail "not killed"
+        text=$(report a.lapse)
+        for name in early late alone '[anon:exec]'; do
+            has "$text" "$name" 0.1
+        done
+        "$lapse" report --format=tsv --lines=alone a.lapse | grep -q 'jit.lua.31' || fail "no line of alone"
+        ;;
+    jit_killed)
+        need node
+        cat >hot.js <<'E2'
+function hotLoop(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1000003; return s; }
+let t = 0;
+for (let k = 0; k < 300; k++) t += hotLoop(1000000);
+if (process.argv[2]) process.kill(process.pid, "SIGKILL");
+console.log(t);
+E2
+        timeout 60 "$lapse" record -q -o a.lapse node --perf-basic-prof hot.js killed && fail "not killed"
+        report a.lapse | cut -f1 | grep -q hotLoop || fail "no hotLoop: $(report a.lapse | head -n 20)"
+        # A jitdump file alone.
+        record b node --perf-prof hot.js
+        report b.lapse | cut -f1 | grep -q hotLoop || fail "no hotLoop: $(report b.lapse | head -n 20)"
+        ;;
+    jit_namespace)
+        # Its own process numbers and its own /tmp, both gone with the process.
+        need unshare
+        unshare -m -p -f true 2>/dev/null || { echo "no namespaces here"; exit 77; }
+        gcc -O2 -x c - -o jit <<'E2'
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void)
+{
+    char path[64];
+    static const unsigned char loop[] = { 0xff, 0xcf, 0x75, 0xfc, 0xc3 };
+    unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    FILE *map = fopen(path, "w");
+    fprintf(map, "%lx %zx inner_work\n", (unsigned long)code, sizeof loop);
+    fclose(map);
+    memcpy(code, loop, sizeof loop);
+    for (int i = 0; i < 8; i++)
+        ((void (*)(unsigned))code)(400000000);
+    raise(SIGKILL);
+}
+E2
+        # The spool has to stay within its reach, so what is hidden is /tmp, and we are elsewhere.
+        away=$(mktemp -d /var/tmp/lapse-XXXXXX)
+        trap 'rm -rf "$work" "$away"' EXIT
+        cp jit "$away"
+        timeout 60 "$lapse" record -q -o "$away/a.lapse" unshare -m -p -f sh -c \
+            "mount -t tmpfs none /tmp && mount -t proc none /proc && '$away/jit'; kill -9 \$\$" || true
+        mv "$away/a.lapse" .
+        has "$(report a.lapse)" inner_work 0.5
+        ;;
     *) fail "unknown kind $kind" ;;
     esac
     echo "$kind: right"
