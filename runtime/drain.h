@@ -92,4 +92,9 @@ long lapse_drain_clone(uint64_t flags, void *stack, void *parent_tid, void *chil
  * thread that starts a session. */
 void lapse_scan_threads(void);
 
+/* By a thread whose own slot has just become LIVE: take back what a scan made for it meanwhile. Every
+ * signal is blocked. Returns at once while no thread lives that a scan found. */
+struct lapse_slot;
+void lapse_scan_disown(const struct lapse_slot *own, int32_t tid);
+
 #endif

@@ -14,6 +14,7 @@
 
 #include "annotations.h"
 #include "clocks.h"
+#include "drain.h"
 #include "interpose.h"
 #include "real.h"
 #include "session.h"
@@ -119,6 +120,7 @@ static void begin(struct lapse_slot *slot, struct lapse_stack_bounds stack, uint
     /* seq_cst: pairs with the state that a stop sets before it goes through the slots: either it sees
      * this one, or we see that the session is over */
     atomic_store_explicit(&slot->state, LAPSE_SLOT_LIVE, memory_order_seq_cst);
+    lapse_scan_disown(slot, atomic_load_explicit(&slot->tid, memory_order_relaxed));
     enum lapse_state state = atomic_load_explicit(&lapse_runtime.state, memory_order_seq_cst);
     if ((state == LAPSE_STATE_RUNNING || state == LAPSE_STATE_PAUSED) || !lapse_slots_claim(slot))
         return;

@@ -47,6 +47,38 @@ static void list_slots(void)
     }
 }
 
+/* The other slot of a thread whose slot `own` is LIVE, if it has two. */
+static struct lapse_slot *second_slot(const struct lapse_slot *own, int32_t tid)
+{
+    uint32_t count = atomic_load_explicit(&lapse_slots.count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct lapse_slot *slot = lapse_slots_at(i);
+        if (slot && slot != own && atomic_load_explicit(&slot->tid, memory_order_relaxed) == tid &&
+            atomic_load_explicit(&slot->state, memory_order_seq_cst) == LAPSE_SLOT_LIVE)
+            return slot;
+    }
+    return NULL;
+}
+
+static void drop(struct lapse_slot *slot)
+{
+    if (!lapse_slots_claim(slot))
+        return;
+    lapse_clock_delete(slot);
+    lapse_slots_give(slot);
+}
+
+void lapse_scan_disown(const struct lapse_slot *own, int32_t tid)
+{
+    if (!atomic_load_explicit(&lapse_slots.adopted, memory_order_seq_cst))
+        return;
+    struct lapse_slot *slot = second_slot(own, tid);
+    if (slot && atomic_load_explicit(&slot->adopted, memory_order_relaxed))
+        drop(slot);
+}
+
+/* A thread in the middle of its start is in the task list before its own slot is LIVE; sampled by
+ * two timers it would weigh twice. Whichever of the two slots becomes LIVE second sees the other. */
 static void adopt(int32_t tid)
 {
     struct lapse_slot *slot = lapse_slots_take();
@@ -62,7 +94,12 @@ static void adopt(int32_t tid)
     }
     if (result)
         atomic_fetch_add_explicit(&lapse_runtime.unsampled_threads, 1, memory_order_relaxed);
-    atomic_store_explicit(&slot->state, LAPSE_SLOT_LIVE, memory_order_release);
+    atomic_store_explicit(&slot->adopted, true, memory_order_relaxed);
+    atomic_fetch_add_explicit(&lapse_slots.adopted, 1, memory_order_seq_cst);
+    /* seq_cst: pairs with the thread's own slot becoming LIVE, see lapse_scan_disown */
+    atomic_store_explicit(&slot->state, LAPSE_SLOT_LIVE, memory_order_seq_cst);
+    if (second_slot(slot, tid))
+        drop(slot);
 }
 
 static void take_entry(const struct directory_entry *entry)
@@ -83,10 +120,8 @@ static void clean_up(void)
 {
     for (uint32_t i = 0; i < KNOWN_SIZE; i++) {
         struct lapse_slot *slot = known[i].tid ? lapse_slots_at(known[i].slot - 1) : NULL;
-        if (!slot || slot->scan_missed < MISSES || !lapse_slots_claim(slot))
-            continue;
-        lapse_clock_delete(slot);
-        lapse_slots_give(slot);
+        if (slot && slot->scan_missed >= MISSES)
+            drop(slot);
     }
 }
 

@@ -93,6 +93,7 @@ struct lapse_slot *lapse_slots_take(void)
     slot->due_before = slot->first_ns = slot->start_ns = 0;
     slot->rounds = slot->scan_missed = 0;
     slot->mask_wish = false;
+    atomic_store_explicit(&slot->adopted, false, memory_order_relaxed);
     atomic_store_explicit(&slot->excluded, false, memory_order_relaxed);
     slot->thread = atomic_fetch_add_explicit(&lapse_slots.next_thread, 1, memory_order_relaxed) + 1;
     atomic_fetch_add_explicit(&lapse_slots.living, 1, memory_order_relaxed);
@@ -120,6 +121,8 @@ void lapse_slots_give(struct lapse_slot *slot)
                               memory_order_relaxed);
     COUNTS(KEEP)
     memset((void *)&slot->counts, 0, sizeof slot->counts);
+    if (atomic_exchange_explicit(&slot->adopted, false, memory_order_relaxed))
+        atomic_fetch_sub_explicit(&lapse_slots.adopted, 1, memory_order_relaxed);
     atomic_store_explicit(&slot->state, LAPSE_SLOT_FREE, memory_order_relaxed);
     atomic_fetch_sub_explicit(&lapse_slots.living, 1, memory_order_relaxed);
     uint64_t top = atomic_load_explicit(&lapse_slots.free, memory_order_relaxed);
@@ -138,6 +141,7 @@ void lapse_slots_reset(uint32_t cookie)
     memset((void *)&lapse_slots.gone, 0, sizeof lapse_slots.gone);
     atomic_store_explicit(&lapse_slots.free, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_slots.living, 0, memory_order_relaxed);
+    atomic_store_explicit(&lapse_slots.adopted, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_slots.next_thread, 0, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         struct lapse_slot *slot = lapse_slots_at(i);
@@ -145,6 +149,7 @@ void lapse_slots_reset(uint32_t cookie)
             continue;
         slot->index = i;
         memset((void *)&slot->counts, 0, sizeof slot->counts);
+        atomic_store_explicit(&slot->adopted, false, memory_order_relaxed);
         atomic_fetch_add_explicit(&lapse_slots.living, 1, memory_order_relaxed);
         lapse_slots_give(slot);
     }

@@ -55,6 +55,7 @@ struct lapse_slot {
     void *(*start)(void *);     /* the host's function and argument, from parent to new thread */
     void *argument;
     uint32_t rounds;            /* of key destructors at the thread's end */
+    _Atomic bool adopted;       /* made by the scan for a thread that had none */
     _Atomic bool excluded;      /* the thread asked not to be sampled: never armed */
     bool mask_wish;             /* the host's mask, from parent to new thread */
 
@@ -76,6 +77,7 @@ struct lapse_slots {
     _Atomic uint32_t count;        /* slots that were ever taken; all below exist or are being made */
     _Atomic uint32_t next_thread;  /* number for the next thread of the recording */
     _Atomic uint32_t living;
+    _Atomic uint32_t adopted;      /* of the living ones, those that the scan made */
     _Atomic(char *) blocks[LAPSE_SLOT_BLOCKS];
     struct lapse_slot_counts gone; /* sums of slots given back */
 };

@@ -205,7 +205,10 @@ def case_own_frames():
     """Ticks held back around a fork are delivered inside our fork; nothing of that is the host's."""
     run = Run([HOSTS + "/forks", "150"], {"LAPSE_HZ": "1000"})
     require(run.status == 0, "forks of a big process (status %d)" % run.status)
-    own = [stack for stack in run.lines if "lapse_" in stack or "liblapse" in stack]
+    symbols = os.popen("nm %s" % LIBRARY).read().split("\n")
+    own = {line.split()[2] for line in symbols if len(line.split()) == 3} - {"_init", "_fini"}
+    require("lapse_session_fork_parent" in own, "%d symbols of lapse's own" % len(own))
+    own = [stack for stack in run.lines if own & set(stack.split(";"))]
     require(not own, "no frame of lapse's own in %d stacks: %s" % (len(run.lines), own[:3]))
     inside = run.share(lambda stack: "fork_and_wait" in stack)
     require(run.samples() > 50 and inside > 0.3, "%d samples, %.0f %% around forks" % (run.samples(), 100 * inside))

@@ -18,7 +18,7 @@ class Program:
     status = 0
     root = 0.98             # share of stacks that reach the root
     processes = 1           # at least so many that are long enough to be compared with their CPU time
-    process_seconds = 0.3
+    process_seconds = 0.2
     periods = 4             # of sampling, beside 5 %
     reaped = True           # all processes are waited for, so the tree's CPU time is known
     storm = False           # hundreds of short processes: what they cost more under lapse is not all seen
@@ -104,7 +104,7 @@ class Gcc(Program):
     script = "gcc -O1 -c @DATA@/many.c -o many.o && cksum < many.o"
 
     def prepare(self, folder, hosts):
-        write_functions(folder + "/many.c", 700)
+        write_functions(folder + "/many.c", 400)
         return super().prepare(folder, hosts)
 
 
@@ -117,7 +117,7 @@ class Make(Program):
 
     def prepare(self, folder, hosts):
         for i in range(8):
-            write_functions("%s/part%d.c" % (folder, i), 120)
+            write_functions("%s/part%d.c" % (folder, i), 80)
         write(folder + "/makefile", "objects = $(patsubst %.c,%.o,$(sort $(wildcard part*.c)))\n"
               "all: $(objects)\n\tcat $(objects) > all\n%.o: %.c\n\tgcc -O1 -c $< -o $@\n")
         return super().prepare(folder, hosts)
@@ -273,7 +273,7 @@ class Postgres(Program):
     unprivileged = True
     limit = 120
     processes = 2
-    process_seconds = 0.3
+    process_seconds = 0.2
     periods = 30
     reaped = False
     script = ("b=/usr/lib/postgresql/15/bin; $b/initdb -D d -U u --no-sync >init 2>&1 || { cat init; exit 1; }\n"
