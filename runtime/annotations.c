@@ -133,14 +133,24 @@ void lapse_annotations_begin(struct lapse_slot *slot)
         send_name(own, slot->thread);
 }
 
+static __attribute__((noinline, cold)) void attach_and_push(const char *key, const char *value,
+                                                            uint32_t session)
+{
+    attach(&lapse_annotations, session);
+    lapse_label_push(key, value);
+}
+
+/* Counted in instructions (bench/labels): the rare way out is a tail call, so that nothing is saved. */
 LAPSE_API void lapse_label_push(const char *key, const char *value)
 {
     struct lapse_annotations *own = &lapse_annotations;
     uint32_t session = open_session();
     if (!session)
         return;
-    if (__builtin_expect(own->session != session, 0))
-        attach(own, session);
+    if (__builtin_expect(own->session != session, 0)) {
+        attach_and_push(key, value, session);
+        return;
+    }
     uint32_t depth = atomic_load_explicit(&own->label_depth, memory_order_relaxed);
     if (depth < LAPSE_LABELS_MAX) {
         own->labels[depth].key = key;
@@ -154,10 +164,10 @@ LAPSE_API void lapse_label_push(const char *key, const char *value)
 LAPSE_API void lapse_label_pop(void)
 {
     struct lapse_annotations *own = &lapse_annotations;
-    uint32_t session = open_session(); /* one load: a stop between two would make 0 equal 0 */
     uint32_t depth = atomic_load_explicit(&own->label_depth, memory_order_relaxed);
-    /* A label that was pushed before the session began is not there. */
-    if (session && own->session == session && depth)
+    /* A label that was pushed before the session began is not there. Whoever has a depth has had a
+     * session, so that its number is not the 0 of none. */
+    if (own->session == open_session() && depth)
         atomic_store_explicit(&own->label_depth, depth - 1, memory_order_relaxed);
 }
 

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# lapse diff on real runs: exit statuses, outputs for CI, and the recipe of docs/CI.md as it is written.
+# usage: diff.sh BUILD_DIR SOURCE_DIR
+set -eu
+lapse=$1/lapse program=$1/tests/statistical/workload
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "diff: $*" >&2; exit 1; }
+expect() { # STATUS ARGUMENT...
+    wanted=$1
+    shift
+    status=0
+    "$lapse" diff "$@" >"$work/said" 2>"$work/errors" || status=$?
+    [ $status = "$wanted" ] || { cat "$work/said" "$work/errors" >&2; fail "status $status of: $*; $wanted expected"; }
+}
+cd "$work"
+
+# The second command does three times as much in its first function, 60 % more in all.
+"$lapse" record -q --repeat 6 --warmup 1 --interleave "$program 60 200" -o pair -- "$program" 60 0 >/dev/null
+expect 1 --gate 'total:>3%' pair.lapse
+expect 1 --gate 'func:changed:>10%' pair.lapse
+expect 0 --gate 'total:>150%' pair.lapse
+expect 0 --gate 'func:larger:>30%' pair.lapse
+expect 2 --gate 'total>3%' pair.lapse
+expect 2 missing.lapse
+expect 2 --format=none pair.lapse
+expect 0 pair.lapse # without a gate there is nothing to fail
+
+# Runs and variants are those that were asked for.
+"$lapse" diff --format=json pair.lapse >pair.json
+python3 - <<'END' || fail "not the runs that were asked for"
+import json
+pair = json.load(open("pair.json"))
+assert pair["base"]["runs"] == 6 and pair["new"]["runs"] == 6, pair
+assert pair["total"]["verdict"] == "slower" and 0.4 < pair["total"]["relative"] < 0.8, pair["total"]
+END
+
+# Strict: one short run a side cannot tell 1 %, and the message says what to do.
+"$lapse" record -q -o one -- "$program" 20 >/dev/null
+"$lapse" record -q -o two -- "$program" 20 >/dev/null
+expect 3 --strict --gate 'total:>1%' one.lapse two.lapse
+grep -q "not enough samples to tell" errors || fail "no reason for status 3"
+expect 0 --gate 'total:>1%' one.lapse two.lapse
+grep -q "run-to-run" said || fail "one run a side: nothing said of run-to-run noise"
+
+# What other programs read.
+GITHUB_ACTIONS=true expect 1 --github --junit junit.xml --gate 'total:>3%' --gate 'func:changed:>10%' pair.lapse
+grep -q '^::error' said || fail "no GitHub annotation"
+GITHUB_ACTIONS='' expect 1 --github --gate 'total:>3%' pair.lapse
+! grep -q '^::' said || fail "annotations outside of GitHub Actions"
+python3 - <<'END' || fail "junit is not what its readers want"
+import xml.etree.ElementTree as tree
+root = tree.parse("junit.xml").getroot()
+suites = [root] if root.tag == "testsuite" else root.findall("testsuite")
+cases = [case for suite in suites for case in suite.iter("testcase")]
+failed = [case for case in cases if case.find("failure") is not None]
+assert cases and failed and all(case.get("name") for case in cases)
+assert sum(int(s.get("failures")) for s in suites) == len(failed)
+END
+"$lapse" diff --format=markdown pair.lapse | grep -q '^|' || fail "markdown has no table"
+"$lapse" diff --format=tsv --all pair.lapse | awk -F'\t' 'NR == 1 { n = NF } NF != n { exit 1 }' || fail "tsv is ragged"
+
+# A series ends with the first run that fails, and keeps what was whole.
+printf '#!/bin/sh\necho >>count\n[ $(wc -l <count) -lt 3 ] || exit 7\nexec "%s" 20\n' "$program" >breaks
+chmod +x breaks
+status=0
+"$lapse" record -q --repeat 5 -o broken -- ./breaks >/dev/null 2>errors || status=$?
+[ $status = 7 ] || fail "status $status of a failing run"
+grep -q "run 3 of 5" errors || fail "not said which run failed: $(cat errors)"
+[ "$(wc -l <count)" = 3 ] || fail "runs after the failing one"
+
+# The recipe, word by word.
+sed -n '/<!-- recipe: begin -->/,/<!-- recipe: end -->/p' "$2/docs/CI.md" | grep -v '^<!--\|^```' >recipe
+grep -q interleave recipe || fail "no recipe in docs/CI.md"
+printf '#!/bin/sh\nexec "%s" 40 0\n' "$program" >base
+printf '#!/bin/sh\nexec "%s" 40 200\n' "$program" >new
+chmod +x base new
+status=0
+PATH=$(dirname "$lapse"):$PATH BASE=./base NEW=./new GITHUB_STEP_SUMMARY=$work/summary.md \
+    sh -eu recipe >recipe.out 2>&1 || status=$?
+[ $status = 1 ] || { cat recipe.out; fail "status $status of the recipe on a slower program"; }
+[ -s lapse.xml ] && [ -s summary.md ] || fail "the recipe left no outputs"
