@@ -33,6 +33,8 @@ static const char help[] =
     "  --github                 GitHub error annotations for what crossed a gate, on standard output\n"
     "                           (only when GITHUB_ACTIONS=true)\n"
     "  --junit FILE             one JUnit test case per gate and function\n"
+    "  --html FILE              a differential flame graph: width from NEW, colour from the change, grey\n"
+    "                           where the interval includes zero\n"
     "  --paths                  compare whole stacks as well\n"
     "  --all                    list what did not change, too\n"
     "  --limit N                at most N lines of each kind (default 20, 0: all)\n"
@@ -48,12 +50,12 @@ struct options {
     struct lapse_gate gates[MAX_GATES];
     uint32_t gate_count;
     bool strict, github;
-    const char *format, *output, *junit;
+    const char *format, *output, *junit, *html;
     struct lapse_comparison_options comparison;
     struct lapse_comparison_report report;
 };
 
-enum { OPTION_BASE = 256, OPTION_NEW, OPTION_GATE, OPTION_STRICT, OPTION_FORMAT, OPTION_GITHUB, OPTION_JUNIT, OPTION_PATHS,
+enum { OPTION_BASE = 256, OPTION_NEW, OPTION_GATE, OPTION_STRICT, OPTION_FORMAT, OPTION_GITHUB, OPTION_JUNIT, OPTION_HTML, OPTION_PATHS,
        OPTION_ALL, OPTION_LIMIT, OPTION_MIN_SAMPLES, OPTION_BLOCKS };
 
 static const struct option long_options[] = {
@@ -61,6 +63,7 @@ static const struct option long_options[] = {
     { "gate", required_argument, NULL, OPTION_GATE }, { "strict", no_argument, NULL, OPTION_STRICT },
     { "format", required_argument, NULL, OPTION_FORMAT }, { "output", required_argument, NULL, 'o' },
     { "github", no_argument, NULL, OPTION_GITHUB }, { "junit", required_argument, NULL, OPTION_JUNIT },
+    { "html", required_argument, NULL, OPTION_HTML },
     { "paths", no_argument, NULL, OPTION_PATHS }, { "all", no_argument, NULL, OPTION_ALL },
     { "limit", required_argument, NULL, OPTION_LIMIT }, { "min-samples", required_argument, NULL, OPTION_MIN_SAMPLES },
     { "blocks", required_argument, NULL, OPTION_BLOCKS }, { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
@@ -110,6 +113,7 @@ static int parse_option(struct options *o, int option)
     case 'o': o->output = optarg; return 0;
     case OPTION_GITHUB: o->github = true; return 0;
     case OPTION_JUNIT: o->junit = optarg; return 0;
+    case OPTION_HTML: o->html = optarg; return 0;
     case OPTION_PATHS: o->report.paths = true; return 0;
     case OPTION_ALL: o->report.all = true; return 0;
     case OPTION_LIMIT: case OPTION_MIN_SAMPLES: case OPTION_BLOCKS: return parse_number_option(o, option);
@@ -211,6 +215,8 @@ static int report(struct options *o, struct lapse_comparison *comparison)
         status = write_to(NULL, lapse_report_comparison_github, &o->report);
     if (!status && o->junit)
         status = write_to(o->junit, lapse_report_comparison_junit, &o->report);
+    if (!status && o->html)
+        status = write_to(o->html, lapse_report_comparison_html, &o->report);
     if (!status)
         status = verdict(o, &findings);
     lapse_gate_findings_fini(&findings);

@@ -27,6 +27,9 @@ void lapse_report_comparison_github(struct lapse_output *to, const struct lapse_
 /* JUnit XML: one case per finding. */
 void lapse_report_comparison_junit(struct lapse_output *to, const struct lapse_comparison_report *report);
 
+/* A differential flame graph, one page that loads nothing. */
+void lapse_report_comparison_html(struct lapse_output *to, const struct lapse_comparison_report *report);
+
 const char *lapse_verdict_name(enum lapse_verdict verdict);
 const char *lapse_change_kind_name(enum lapse_change_kind kind);
 

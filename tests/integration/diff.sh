@@ -61,6 +61,18 @@ END
 "$lapse" diff --format=markdown pair.lapse | grep -q '^|' || fail "markdown has no table"
 "$lapse" diff --format=tsv --all pair.lapse | awk -F'\t' 'NR == 1 { n = NF } NF != n { exit 1 }' || fail "tsv is ragged"
 
+# The page holds the calls of both sides; its data reads as JSON.
+"$lapse" diff --html page.html pair.lapse >/dev/null
+python3 - <<'END' || fail "the page's data is not what it draws from"
+import json
+text = open("page.html").read()
+nodes = json.loads(text.split("const data = ")[1].split(";\nconst nodes")[0].replace(",\n]", "]"))["nodes"]
+assert all(node[0] < i for i, node in enumerate(nodes) if i)
+changed = [node for node in nodes if node[1] == "changed"]
+assert changed and changed[0][3] > changed[0][2] and changed[0][6] == 1, changed
+assert "http" not in text
+END
+
 # A series ends with the first run that fails, and keeps what was whole.
 printf '#!/bin/sh\necho >>count\n[ $(wc -l <count) -lt 3 ] || exit 7\nexec "%s" 20\n' "$program" >breaks
 chmod +x breaks

@@ -23,6 +23,12 @@ cc "$2/examples/consumer/consumer.c" -o "$work/by-pc" $(pkg-config --cflags --li
     -Wl,-rpath,"$(pkg-config --variable=libdir lapse)"
 "$work/by-pc" "$work/pc" || fail "the program built by pkg-config found no samples"
 
+# Without a loader.
+# shellcheck disable=SC2046
+cc -static "$2/examples/consumer/consumer.c" -o "$work/static" $(pkg-config --cflags --libs --static lapse) 2>"$work/err" ||
+    fail "static: $(cat "$work/err")"
+"$work/static" "$work/static-out" || fail "the static program found no samples"
+
 # The installed command finds the installed library.
 "$work/prefix/bin/lapse" record -o "$work/rec" -- sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done' 2>"$work/err" ||
     fail "lapse record: $(cat "$work/err")"
