@@ -104,7 +104,7 @@ static void put_node(struct lapse_output *to, const struct lapse_comparison_node
     lapse_output_char(to, '[');
     lapse_output_uint(to, node->parent);
     lapse_output_char(to, ',');
-    lapse_json_string(to, node->name ? node->name : "all");
+    lapse_json_string(to, node->name && *node->name ? node->name : "all");
     const double numbers[] = { node->base_ns, node->new_ns, change ? change->relative_interval.low : NAN,
                                change ? change->relative_interval.high : NAN };
     for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++) {
