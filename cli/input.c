@@ -15,16 +15,17 @@
 
 #define ERROR_BYTES 4096
 
-/* What takes no second is not worth a line. */
-struct progress { const char *command; time_t start; bool shown; };
+/* What takes no second is not worth a line. A profile calls for progress as long as it is open, in every
+ * pass over its samples: so this outlives the opening, and is one for all profiles of the command. */
+static struct progress { const char *command; time_t start; bool shown; } progress;
 
 static void show(void *context, uint64_t done, uint64_t total)
 {
-    struct progress *progress = context;
-    if (!total || time(NULL) - progress->start < 1)
+    (void)context;
+    if (!total || time(NULL) - progress.start < 1)
         return;
-    progress->shown = done < total;
-    fprintf(stderr, done < total ? "\rlapse %s: reading, %3u %%" : "\r\033[K", progress->command,
+    progress.shown = done < total;
+    fprintf(stderr, done < total ? "\rlapse %s: reading, %3u %%" : "\r\033[K", progress.command,
             (unsigned)(100.0 * (double)done / (double)total));
 }
 
@@ -32,7 +33,6 @@ int lapse_input_open(const char *command, struct lapse_profile **profile, char *
                      const struct lapse_input_options *options)
 {
     char error[ERROR_BYTES] = "";
-    struct progress progress = { command, time(NULL), false };
     struct lapse_profile_options how = { .lines = options->lines, .no_inlines = options->no_inlines };
     if (count <= 0)
         return lapse_complain(command, "no file given; `-` is standard input");
@@ -40,10 +40,9 @@ int lapse_input_open(const char *command, struct lapse_profile **profile, char *
         return LAPSE_STATUS_BAD;
     struct lapse_offline *names = options->no_symbols ? NULL : lapse_name_source();
     how.symbolizer = names ? lapse_offline_symbolizer(names) : NULL;
-    if (!options->quiet && isatty(STDERR_FILENO)) {
+    progress = (struct progress){ command, time(NULL), false };
+    if (!options->quiet && isatty(STDERR_FILENO))
         how.progress = show;
-        how.progress_context = &progress;
-    }
     int result = lapse_profile_open(profile, (const char *const *)paths, (uint32_t)count, &how, error,
                                     sizeof error);
     if (progress.shown)

@@ -16,6 +16,8 @@ struct firefox {
     struct lapse_output output;
     struct lapse_firefox_tables tables;
     struct lapse_lanes samples; /* stack + 1, time since the last one (the first: since zero), weight */
+    struct lapse_lanes gaps;    /* start, end */
+    uint64_t *gap_counts;       /* by thread */
     uint64_t *last_ns;          /* by thread, since zero */
     uint64_t *counts;           /* by thread */
     uint64_t zero_ns, gap_ns;
@@ -42,9 +44,14 @@ static int collect(void *context, const struct lapse_profile_sample *sample)
     lapse_lane_put(&firefox->samples, sample->thread, firefox->tables.leaf_stacks[sample->leaf]);
     lapse_lane_put(&firefox->samples, sample->thread, time_ns - *last_ns);
     lapse_lane_put(&firefox->samples, sample->thread, sample->weight_ns);
+    if (firefox->counts[sample->thread] && time_ns - *last_ns > firefox->gap_ns) {
+        lapse_lane_put(&firefox->gaps, sample->thread, *last_ns);
+        lapse_lane_put(&firefox->gaps, sample->thread, time_ns);
+        firefox->gap_counts[sample->thread]++;
+    }
     *last_ns = time_ns;
     firefox->counts[sample->thread]++;
-    return firefox->samples.error;
+    return firefox->samples.error ? firefox->samples.error : firefox->gaps.error;
 }
 
 /* Without times: one row for each distinct stack, in a thread of its own. */
@@ -83,15 +90,8 @@ static void put_marker(struct firefox *firefox, enum column column, uint32_t nam
 
 struct row { uint64_t stack, time_ns, since_ns, weight_ns; bool first; };
 
-static void put_cell(struct firefox *firefox, enum column column, const struct row *row,
-                     bool *first)
+static void put_cell(struct firefox *firefox, enum column column, const struct row *row)
 {
-    if (column >= NAME) {
-        if (!row->first && row->since_ns > firefox->gap_ns)
-            put_marker(firefox, column, firefox->gap_name, row->time_ns - row->since_ns,
-                       row->time_ns, first);
-        return;
-    }
     if (!row->first)
         lapse_output_char(&firefox->output, ',');
     switch (column) {
@@ -122,24 +122,40 @@ static int put_column(struct firefox *firefox, uint32_t thread, enum column colu
 {
     struct lapse_lane_reader reader;
     struct row row = { .first = true };
-    bool first_marker = true;
     put(firefox, head);
-    for (uint32_t i = 0; column >= NAME && i < firefox->profile->span_count; i++) {
-        const struct lapse_profile_span *span = &firefox->profile->spans[i];
-        uint64_t zero = firefox->zero_ns;
-        if (span->thread == thread)
-            put_marker(firefox, column, lapse_firefox_string(&firefox->tables, span->name),
-                       span->start_ns > zero ? span->start_ns - zero : 0,
-                       span->end_ns > zero ? span->end_ns - zero : 0, &first_marker);
-    }
     int more = lapse_lane_open(&reader, &firefox->samples, thread);
     while (more >= 0 && (more = lapse_lane_next(&reader, &row.stack)) > 0 &&
            (more = lapse_lane_next(&reader, &row.since_ns)) > 0 &&
            (more = lapse_lane_next(&reader, &row.weight_ns)) > 0) {
         row.time_ns += row.since_ns;
-        put_cell(firefox, column, &row, &first_marker);
+        put_cell(firefox, column, &row);
         row.first = false;
     }
+    lapse_lane_close(&reader);
+    put(firefox, "]");
+    return more < 0 ? more : firefox->output.error;
+}
+
+/* One column of a thread's markers: spans, then gaps. */
+static int put_marker_column(struct firefox *firefox, uint32_t thread, enum column column,
+                             const char *head)
+{
+    struct lapse_lane_reader reader;
+    uint64_t start_ns, end_ns;
+    bool first = true;
+    put(firefox, head);
+    for (uint32_t i = 0; i < firefox->profile->span_count; i++) {
+        const struct lapse_profile_span *span = &firefox->profile->spans[i];
+        uint64_t zero = firefox->zero_ns;
+        if (span->thread == thread)
+            put_marker(firefox, column, lapse_firefox_string(&firefox->tables, span->name),
+                       span->start_ns > zero ? span->start_ns - zero : 0,
+                       span->end_ns > zero ? span->end_ns - zero : 0, &first);
+    }
+    int more = lapse_lane_open(&reader, &firefox->gaps, thread);
+    while (more >= 0 && (more = lapse_lane_next(&reader, &start_ns)) > 0 &&
+           (more = lapse_lane_next(&reader, &end_ns)) > 0)
+        put_marker(firefox, column, firefox->gap_name, start_ns, end_ns, &first);
     lapse_lane_close(&reader);
     put(firefox, "]");
     return more < 0 ? more : firefox->output.error;
@@ -162,37 +178,20 @@ static int put_samples(struct firefox *firefox, uint32_t thread)
     return error;
 }
 
-static int count_markers(struct firefox *firefox, uint32_t thread, uint64_t *count)
-{
-    struct lapse_lane_reader reader;
-    uint64_t stack, since, weight;
-    bool first = true;
-    *count = 0;
-    for (uint32_t i = 0; i < firefox->profile->span_count; i++)
-        *count += firefox->profile->spans[i].thread == thread;
-    int more = lapse_lane_open(&reader, &firefox->samples, thread);
-    while (more >= 0 && (more = lapse_lane_next(&reader, &stack)) > 0 &&
-           (more = lapse_lane_next(&reader, &since)) > 0 &&
-           (more = lapse_lane_next(&reader, &weight)) > 0) {
-        *count += !first && since > firefox->gap_ns;
-        first = false;
-    }
-    lapse_lane_close(&reader);
-    return more;
-}
-
 static int put_markers(struct firefox *firefox, uint32_t thread)
 {
     static const char *const heads[] = {
         [NAME] = ",\"name\":[", [START] = ",\"startTime\":[", [END] = ",\"endTime\":[",
         [PHASE] = ",\"phase\":[", [CATEGORY] = ",\"category\":[", [DATA] = ",\"data\":[",
     };
-    uint64_t count;
-    int error = count_markers(firefox, thread, &count);
+    uint64_t count = firefox->gap_counts[thread];
+    int error = 0;
+    for (uint32_t i = 0; i < firefox->profile->span_count; i++)
+        count += firefox->profile->spans[i].thread == thread;
     put(firefox, ",\n\"markers\":{\"length\":");
     lapse_output_uint(&firefox->output, count);
-    for (enum column column = NAME; column <= DATA && error >= 0; column++)
-        error = put_column(firefox, thread, column, heads[column]);
+    for (enum column column = NAME; column <= DATA && !error; column++)
+        error = put_marker_column(firefox, thread, column, heads[column]);
     put(firefox, "}");
     return error;
 }
@@ -317,12 +316,14 @@ static int prepare(struct firefox *firefox, FILE *to, const struct lapse_export_
     struct lapse_profile *profile = firefox->profile;
     int output = lapse_output_init(&firefox->output, to);
     int lanes = lapse_lanes_init(&firefox->samples, profile->thread_count + 1);
+    int gaps = lapse_lanes_init(&firefox->gaps, profile->thread_count + 1);
     int tables = lapse_firefox_tables_init(&firefox->tables, profile);
     firefox->last_ns = calloc(profile->thread_count + 1u, sizeof *firefox->last_ns);
     firefox->counts = calloc(profile->thread_count + 1u, sizeof *firefox->counts);
+    firefox->gap_counts = calloc(profile->thread_count + 1u, sizeof *firefox->gap_counts);
     firefox->zero_ns = lapse_profile_zero(profile);
     firefox->gap_ns = profile->has_times ? lapse_calls_gap(profile, options) : UINT64_MAX;
-    if (output || lanes || tables || !firefox->last_ns || !firefox->counts)
+    if (output || lanes || gaps || tables || !firefox->last_ns || !firefox->counts || !firefox->gap_counts)
         return -ENOMEM;
     firefox->gap_name = lapse_firefox_string(&firefox->tables, "not sampled");
     return 0;
@@ -340,7 +341,9 @@ int lapse_write_firefox(struct lapse_profile *profile, FILE *to,
     lapse_output_fini(&firefox.output);
     lapse_firefox_tables_fini(&firefox.tables);
     lapse_lanes_fini(&firefox.samples);
+    lapse_lanes_fini(&firefox.gaps);
     free(firefox.last_ns);
     free(firefox.counts);
+    free(firefox.gap_counts);
     return result;
 }

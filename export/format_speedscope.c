@@ -183,15 +183,13 @@ static void put_merged(struct speedscope *speedscope)
     put(speedscope, "]}");
 }
 
-/* Walk a thread's samples with equal neighbours joined; write stacks or weights, or nothing. */
-enum column { NOTHING, STACKS, WEIGHTS };
-static int walk_samples(struct speedscope *speedscope, uint32_t thread, enum column column,
-                        uint64_t *total)
+/* Walk a thread's samples with equal neighbours joined; write stacks or weights. */
+enum column { STACKS, WEIGHTS };
+static int walk_samples(struct speedscope *speedscope, uint32_t thread, enum column column)
 {
     struct lapse_lane_reader reader;
     uint64_t node, weight, open_node = UINT64_MAX, open_weight = 0;
     int more = lapse_lane_open(&reader, &speedscope->samples, thread);
-    *total = 0;
     for (bool ended = more < 0; !ended;) {
         more = lapse_lane_next(&reader, &node);
         if (more > 0)
@@ -200,7 +198,7 @@ static int walk_samples(struct speedscope *speedscope, uint32_t thread, enum col
         if ((ended || node != open_node) && open_node != UINT64_MAX) {
             if (column == STACKS)
                 put_stack(speedscope, (uint32_t)open_node);
-            if (column == WEIGHTS) {
+            else {
                 separate(speedscope);
                 lapse_output_uint(&speedscope->output, open_weight);
             }
@@ -209,7 +207,6 @@ static int walk_samples(struct speedscope *speedscope, uint32_t thread, enum col
         if (!ended) {
             open_node = node;
             open_weight += weight;
-            *total += weight;
         }
     }
     lapse_lane_close(&reader);
@@ -218,17 +215,15 @@ static int walk_samples(struct speedscope *speedscope, uint32_t thread, enum col
 
 static int put_sampled(struct speedscope *speedscope, uint32_t thread)
 {
-    uint64_t total;
-    int error = walk_samples(speedscope, thread, NOTHING, &total);
     put(speedscope, ",\n");
-    put_profile_head(speedscope, "sampled", ")", thread, total);
+    put_profile_head(speedscope, "sampled", ")", thread,
+                     speedscope->profile->threads[thread].weight_ns);
     put(speedscope, ",\"samples\":[\n");
-    if (!error)
-        error = walk_samples(speedscope, thread, STACKS, &total);
+    int error = walk_samples(speedscope, thread, STACKS);
     put(speedscope, "],\"weights\":[");
     speedscope->first = true;
     if (!error)
-        error = walk_samples(speedscope, thread, WEIGHTS, &total);
+        error = walk_samples(speedscope, thread, WEIGHTS);
     put(speedscope, "]}");
     return error;
 }
