@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cells.h"
 #include "format.h"
 #include "index.h"
 #include "line_tree.h"
@@ -19,9 +20,7 @@ struct folded {
     struct lapse_line_tree tree;
     struct lapse_map name_of;  /* function and line -> name */
     struct lapse_map group_of; /* thread and label set -> node of the frames before the stack */
-    struct lapse_map cell_of;  /* group and leaf -> cell */
-    struct cell { uint32_t group, leaf; uint64_t weight; } *cells;
-    uint32_t cell_count;
+    struct lapse_cells cells;  /* owned by groups */
     /* By node of the profile: what its stack is below `group`, itself not included, for `of_group`. */
     struct { uint32_t of_group, node; } *outer;
     int error;
@@ -147,30 +146,13 @@ static int add_sample(void *context, const struct lapse_profile_sample *sample)
 {
     struct folded *folded = context;
     uint64_t key = (uint64_t)sample->thread << 32 | sample->labels;
-    uint32_t group, cell;
+    uint32_t group;
     if (!lapse_map_get(&folded->group_of, key, &group)) {
         group = group_make(folded, sample->thread, sample->labels);
         if (folded->error || lapse_map_put(&folded->group_of, key, group))
             return -ENOMEM;
     }
-    key = (uint64_t)group << 32 | sample->leaf;
-    if (!lapse_map_get(&folded->cell_of, key, &cell)) {
-        struct cell *cells = lapse_array_grow(folded->cells, folded->cell_count, sizeof *cells);
-        if (!cells || lapse_map_put(&folded->cell_of, key, cell = folded->cell_count))
-            return -ENOMEM;
-        folded->cells = cells;
-        cells[folded->cell_count++] = (struct cell){ group, sample->leaf, 0 };
-    }
-    folded->cells[cell].weight += sample->weight_ns;
-    return folded->error;
-}
-
-static int by_group(const void *a, const void *b)
-{
-    const struct cell *left = a, *right = b;
-    if (left->group != right->group)
-        return left->group < right->group ? -1 : 1;
-    return (left->leaf > right->leaf) - (left->leaf < right->leaf);
+    return lapse_cells_add(&folded->cells, sample->leaf, group, 0, sample->weight_ns);
 }
 
 static int collect(struct folded *folded)
@@ -183,11 +165,11 @@ static int collect(struct folded *folded)
     if ((options->threads || options->processes || options->labels ||
          options->label_root) && profile->has_times) {
         int error = lapse_profile_each_sample(profile, add_sample, folded);
-        if (folded->cell_count)
-            qsort(folded->cells, folded->cell_count, sizeof *folded->cells, by_group);
-        for (uint32_t i = 0; i < folded->cell_count && !error && !folded->error; i++)
-            add_stack(folded, folded->cells[i].group, &profile->leaves[folded->cells[i].leaf],
-                      folded->cells[i].weight);
+        lapse_cells_list(&folded->cells, true);
+        for (uint32_t i = 0; i < folded->cells.count && !error && !folded->error; i++) {
+            const struct lapse_cell *cell = &folded->cells.cells[i];
+            add_stack(folded, cell->owner, &profile->leaves[cell->leaf], cell->weight_ns);
+        }
         return error ? error : folded->error;
     }
     for (uint32_t i = 0; i < profile->leaf_count && !folded->error; i++)
@@ -229,8 +211,7 @@ int lapse_write_folded(struct lapse_profile *profile, FILE *to,
     lapse_line_tree_free(&folded.tree);
     lapse_map_free(&folded.name_of);
     lapse_map_free(&folded.group_of);
-    lapse_map_free(&folded.cell_of);
-    free(folded.cells);
+    lapse_cells_free(&folded.cells);
     free(folded.outer);
     return result;
 }

@@ -9,6 +9,7 @@
 #include <zlib.h>
 
 #include "captions.h"
+#include "cells.h"
 #include "intern.h"
 #include "json_writer.h"
 #include "wire.h"
@@ -21,7 +22,8 @@ enum profile_field {
 /* What holds for every location of a mapping so far. */
 struct mapping { uint32_t id; bool unnamed, without_file, without_line; };
 
-struct cell { uint64_t count, weight_ns; uint32_t thread, leaf, labels, next; /* plus one */ };
+/* Bytes that many samples share: labels of a thread, labels of a set. */
+struct piece { size_t at, size; bool made; };
 
 struct pprof {
     const struct lapse_profile *profile;
@@ -32,9 +34,12 @@ struct pprof {
     uint32_t *caller_location;     /* by node: its caller's, location + 1, 0 not made yet */
     uint32_t *location_ids;        /* by chain: id in the file, 0 not written */
     uint32_t location_count, location_capacity;
-    struct cell *cells;        /* samples of one stack, thread and label set, in order of first sight */
-    uint32_t cell_count;
-    uint32_t *first_cell;      /* by leaf: plus one, 0 none */
+    struct lapse_cells cells;  /* owned by threads */
+    struct lapse_output pieces; /* what `thread_labels` and `set_labels` point into */
+    struct piece *thread_labels, *set_labels;
+    uint8_t *stack;            /* location list of stack_leaf's stack */
+    size_t stack_size, stack_capacity;
+    uint32_t stack_leaf;       /* LAPSE_NONE: none yet */
     struct lapse_wire wire;
     z_stream deflate;
     FILE *to;
@@ -237,13 +242,14 @@ static uint32_t prepare_stack(struct pprof *pprof, const struct lapse_profile_le
     return id;
 }
 
-static void put_label(struct pprof *pprof, const char *key, const char *text, uint64_t number)
+static void put_label(struct pprof *pprof, struct lapse_wire *wire, const char *key, const char *text,
+                      uint64_t number)
 {
-    size_t mark = lapse_wire_begin(&pprof->wire, 3);
-    lapse_wire_uint(&pprof->wire, 1, string_number(pprof, key));
-    lapse_wire_uint(&pprof->wire, 2, text ? string_number(pprof, text) : 0);
-    lapse_wire_uint(&pprof->wire, 3, number);
-    lapse_wire_end(&pprof->wire, mark);
+    size_t mark = lapse_wire_begin(wire, 3);
+    lapse_wire_uint(wire, 1, string_number(pprof, key));
+    lapse_wire_uint(wire, 2, text ? string_number(pprof, text) : 0);
+    lapse_wire_uint(wire, 3, number);
+    lapse_wire_end(wire, mark);
 }
 
 static bool is_reserved(const char *key)
@@ -251,89 +257,138 @@ static bool is_reserved(const char *key)
     return !strcmp(key, "thread") || !strcmp(key, "tid") || !strcmp(key, "pid");
 }
 
-/* Thread, process and user labels. One value per key: a reader refuses the second. */
-static void put_labels(struct pprof *pprof, uint32_t thread, uint32_t labels)
+/* User labels. One value per key: a reader refuses the second. */
+static void put_user_labels(struct pprof *pprof, struct lapse_wire *wire,
+                            const struct lapse_profile_label_set *set)
 {
-    const struct lapse_profile *profile = pprof->profile;
-    if (thread == LAPSE_NONE)
-        return;
-    put_label(pprof, "thread", lapse_caption_thread(profile, thread), 0);
-    put_label(pprof, "tid", NULL, pprof->ids.threads[thread]);
-    put_label(pprof, "pid", NULL, pprof->ids.processes[profile->threads[thread].process]);
-    const struct lapse_profile_label_set *set = &profile->label_sets[labels];
-    for (uint32_t i = 0; profile->label_set_count && i < set->count; i++) {
+    for (uint32_t i = 0; i < set->count; i++) {
         bool repeated = is_reserved(set->labels[i].key);
         for (uint32_t j = i + 1; j < set->count && !repeated; j++) /* the innermost counts */
             repeated = !strcmp(set->labels[i].key, set->labels[j].key);
         if (!repeated)
-            put_label(pprof, set->labels[i].key, set->labels[i].value, 0);
+            put_label(pprof, wire, set->labels[i].key, set->labels[i].value, 0);
     }
 }
 
-static void put_sample(struct pprof *pprof, const struct cell *cell)
+static void put_thread_labels(struct pprof *pprof, struct lapse_wire *wire, uint32_t thread)
 {
     const struct lapse_profile *profile = pprof->profile;
-    const struct lapse_profile_leaf *leaf = &profile->leaves[cell->leaf];
+    put_label(pprof, wire, "thread", lapse_caption_thread(profile, thread), 0);
+    put_label(pprof, wire, "tid", NULL, pprof->ids.threads[thread]);
+    put_label(pprof, wire, "pid", NULL, pprof->ids.processes[profile->threads[thread].process]);
+}
+
+enum { LABEL_BYTES = 64 }; /* of one, with its lengths: three numbers */
+
+/* The labels of a thread, or of a set when it is not NULL, made at first use. */
+static const struct piece *piece_of(struct pprof *pprof, struct piece *piece, uint32_t thread,
+                                    const struct lapse_profile_label_set *set)
+{
+    if (piece->made)
+        return piece;
+    size_t room = LABEL_BYTES * (set ? set->count + 1u : 3u);
+    struct lapse_wire wire = {
+        .bytes = (uint8_t *)lapse_output_room(&pprof->pieces, room), .capacity = room,
+    };
+    if (!wire.bytes) {
+        pprof->error = -ENOMEM;
+        return piece;
+    }
+    if (set)
+        put_user_labels(pprof, &wire, set);
+    else
+        put_thread_labels(pprof, &wire, thread);
+    *piece = (struct piece){ pprof->pieces.size, wire.size, true };
+    pprof->pieces.size += wire.size;
+    if (wire.overflow)
+        pprof->error = -EMSGSIZE;
+    return piece;
+}
+
+static void put_piece(struct pprof *pprof, const struct piece *piece)
+{
+    memcpy(pprof->wire.bytes + pprof->wire.size, pprof->pieces.bytes + piece->at, piece->size);
+    pprof->wire.size += piece->size;
+}
+
+/* The list of a leaf's locations, which the cells of the leaf share. */
+static void load_stack(struct pprof *pprof, uint32_t leaf_index)
+{
+    const struct lapse_profile *profile = pprof->profile;
+    const struct lapse_profile_leaf *leaf = &profile->leaves[leaf_index];
+    if (pprof->stack_leaf == leaf_index)
+        return;
     uint32_t first = prepare_stack(pprof, leaf);
-    size_t label_count = profile->label_set_count ? profile->label_sets[cell->labels].count : 0;
-    begin_message(pprof, 192 + 5 * (size_t)profile->nodes[leaf->node].depth + 32 * label_count);
-    size_t sample = lapse_wire_begin(&pprof->wire, SAMPLE);
-    size_t list = lapse_wire_begin(&pprof->wire, 1);
+    size_t wanted = 5 * ((size_t)profile->nodes[leaf->node].depth + 1);
+    if (wanted > pprof->stack_capacity) {
+        uint8_t *stack = realloc(pprof->stack, wanted * 2);
+        if (!stack) {
+            pprof->error = -ENOMEM;
+            return;
+        }
+        pprof->stack = stack;
+        pprof->stack_capacity = wanted * 2;
+    }
+    struct lapse_wire list = { .bytes = pprof->stack, .capacity = pprof->stack_capacity };
     if (first)
-        lapse_wire_varint(&pprof->wire, first);
+        lapse_wire_varint(&list, first);
     for (uint32_t node = group_base(profile, leaf->node); node && profile->nodes[node].parent;
          node = group_base(profile, profile->nodes[node].parent))
-        lapse_wire_varint(&pprof->wire, pprof->caller_location[node]);
-    lapse_wire_end(&pprof->wire, list);
-    list = lapse_wire_begin(&pprof->wire, 2);
+        lapse_wire_varint(&list, pprof->caller_location[node]);
+    pprof->stack_size = list.size;
+    pprof->stack_leaf = leaf_index;
+}
+
+/* The owner is the thread, or LAPSE_NONE. */
+static void put_sample(struct pprof *pprof, const struct lapse_cell *cell)
+{
+    static const struct piece none = { 0 };
+    const struct lapse_profile *profile = pprof->profile;
+    const struct piece *thread = &none, *set = &none;
+    load_stack(pprof, cell->leaf);
+    if (cell->owner != LAPSE_NONE) {
+        thread = piece_of(pprof, &pprof->thread_labels[cell->owner], cell->owner, NULL);
+        set = piece_of(pprof, &pprof->set_labels[cell->labels], 0, &profile->label_sets[cell->labels]);
+    }
+    begin_message(pprof, 128 + pprof->stack_size + thread->size + set->size);
+    if (pprof->error)
+        return;
+    size_t sample = lapse_wire_begin(&pprof->wire, SAMPLE);
+    lapse_wire_bytes(&pprof->wire, 1, pprof->stack, pprof->stack_size);
+    size_t list = lapse_wire_begin(&pprof->wire, 2);
     lapse_wire_varint(&pprof->wire, cell->count);
     if (profile->weight_unit == LAPSE_WEIGHT_NS)
         lapse_wire_varint(&pprof->wire, cell->weight_ns);
     lapse_wire_end(&pprof->wire, list);
-    put_labels(pprof, cell->thread, cell->labels);
+    put_piece(pprof, thread);
+    put_piece(pprof, set);
     lapse_wire_end(&pprof->wire, sample);
     if (pprof->wire.overflow)
         pprof->error = -EMSGSIZE;
 }
 
-/* A leaf has few cells, one for each thread and label set that was there: a chain is short. */
 static int add_sample(void *context, const struct lapse_profile_sample *sample)
 {
     struct pprof *pprof = context;
-    uint32_t number = pprof->first_cell[sample->leaf];
-    while (number && (pprof->cells[number - 1].thread != sample->thread ||
-                      pprof->cells[number - 1].labels != sample->labels))
-        number = pprof->cells[number - 1].next;
-    if (!number) {
-        struct cell *cells = lapse_array_grow(pprof->cells, pprof->cell_count, sizeof *cells);
-        if (!cells)
-            return -ENOMEM;
-        pprof->cells = cells;
-        number = ++pprof->cell_count;
-        cells[number - 1] = (struct cell){
-            .thread = sample->thread, .leaf = sample->leaf, .labels = sample->labels,
-            .next = pprof->first_cell[sample->leaf],
-        };
-        pprof->first_cell[sample->leaf] = number;
-    }
-    pprof->cells[number - 1].count++;
-    pprof->cells[number - 1].weight_ns += sample->weight_ns;
-    return 0;
+    return lapse_cells_add(&pprof->cells, sample->leaf, sample->thread, sample->labels,
+                           sample->weight_ns);
 }
 
 static int put_samples(struct pprof *pprof, struct lapse_profile *profile)
 {
     for (uint32_t i = 0; !profile->has_times && i < profile->leaf_count && !pprof->error; i++) {
-        struct cell cell = {
+        struct lapse_cell cell = {
             .count = profile->leaves[i].count, .weight_ns = profile->leaves[i].weight_ns,
-            .thread = LAPSE_NONE, .leaf = i,
+            .owner = LAPSE_NONE, .leaf = i,
         };
         if (cell.count || cell.weight_ns)
             put_sample(pprof, &cell);
     }
     int error = profile->has_times ? lapse_profile_each_sample(profile, add_sample, pprof) : 0;
-    for (uint32_t i = 0; i < pprof->cell_count && !error && !pprof->error; i++)
-        put_sample(pprof, &pprof->cells[i]);
+    if (!error)
+        lapse_cells_list(&pprof->cells, false);
+    for (uint32_t i = 0; i < pprof->cells.count && !error && !pprof->error; i++)
+        put_sample(pprof, &pprof->cells.cells[i]);
     return error ? error : pprof->error;
 }
 
@@ -433,8 +488,12 @@ static int prepare(struct pprof *pprof)
     pprof->wire.bytes = malloc(pprof->wire.capacity);
     pprof->mappings = calloc(profile->module_count + 1u, sizeof *pprof->mappings);
     pprof->caller_location = calloc(profile->node_count + 1u, sizeof *pprof->caller_location);
-    pprof->first_cell = calloc(profile->leaf_count + 1u, sizeof *pprof->first_cell);
-    if (!pprof->wire.bytes || !pprof->mappings || !pprof->caller_location || !pprof->first_cell)
+    pprof->thread_labels = calloc(profile->thread_count + 1u, sizeof *pprof->thread_labels);
+    pprof->set_labels = calloc(profile->label_set_count + 1u, sizeof *pprof->set_labels);
+    pprof->stack_leaf = LAPSE_NONE;
+    int pieces = lapse_output_init(&pprof->pieces, NULL);
+    if (!pprof->wire.bytes || !pprof->mappings || !pprof->caller_location || !pprof->thread_labels ||
+        !pprof->set_labels || pieces)
         return -ENOMEM;
     for (uint32_t i = 0; i < profile->module_count; i++)
         pprof->mappings[i].id = i == first ? 1 : i < first ? i + 2 : i + 1;
@@ -475,8 +534,11 @@ int lapse_write_pprof(struct lapse_profile *profile, FILE *to,
     lapse_ids_fini(&pprof.ids);
     lapse_strings_free(&pprof.strings);
     lapse_intern_fini(&pprof.locations);
-    free(pprof.cells);
-    free(pprof.first_cell);
+    lapse_cells_free(&pprof.cells);
+    lapse_output_fini(&pprof.pieces);
+    free(pprof.thread_labels);
+    free(pprof.set_labels);
+    free(pprof.stack);
     free(pprof.location_ids);
     free(pprof.caller_location);
     free(pprof.mappings);
