@@ -23,6 +23,7 @@ static const char help_options[] =
     "  -o, --output=FILE    instead of standard output; written beside it and then renamed\n"
     "      --processes, --threads, --labels, --label-root=KEY\n"
     "                       a frame for each below the root (folded)\n"
+    "                       --threads: a file for each, FILE-01 and so on (callgrind)\n"
     "      --lines          names with their line, stacks apart by line (folded)\n"
     "      --unit=UNIT      samples (default), us or ns (folded)\n"
     "      --no-inlines     functions as compiled, without those inlined into them\n"
@@ -200,16 +201,44 @@ static int write_standard_output(const struct export *export, struct lapse_profi
     return write_stream(export, profile, stdout, "standard output");
 }
 
-static int write_file(const struct export *export, struct lapse_profile *profile)
+static int write_file(const struct export *export, struct lapse_profile *profile, const char *path)
 {
     struct lapse_new_file file;
-    int error = lapse_new_file_create(&file, export->output);
-    int result = error ? 0 : write_stream(export, profile, file.file, export->output);
+    int error = lapse_new_file_create(&file, path);
+    int result = error ? 0 : write_stream(export, profile, file.file, path);
     if (!error) {
         int closed = lapse_new_file_close(&file, !result);
         error = result ? 0 : closed;
     }
-    return error ? lapse_complain("export", "%s: %s", export->output, strerror(-error)) : result;
+    return error ? lapse_complain("export", "%s: %s", path, strerror(-error)) : result;
+}
+
+/* A file for each thread that has samples, which KCachegrind loads together: FILE-01 and so on. */
+static int write_thread_files(struct export *export, struct lapse_profile *profile)
+{
+    char path[4096];
+    int status = 0;
+    for (uint32_t i = 0; i < profile->thread_count && !status; i++) {
+        if (!profile->threads[i].count)
+            continue;
+        export->options.only_thread = i + 1;
+        if (snprintf(path, sizeof path, "%s-%02u", export->output, i + 1) >= (int)sizeof path)
+            return lapse_complain("export", "%s: %s", export->output, strerror(ENAMETOOLONG));
+        status = write_file(export, profile, path);
+    }
+    return status;
+}
+
+static int write_output(struct export *export, struct lapse_profile *profile)
+{
+    bool is_stdout = !export->output || !strcmp(export->output, "-");
+    if (export->options.threads && export->format->write == lapse_write_callgrind) {
+        if (is_stdout || !profile->has_times)
+            return lapse_complain("export", is_stdout ? "--threads makes several files; -o FILE"
+                                                      : "there are no threads in folded text");
+        return write_thread_files(export, profile);
+    }
+    return is_stdout ? write_standard_output(export, profile) : write_file(export, profile, export->output);
 }
 
 int lapse_command_export(int argc, char **argv)
@@ -225,8 +254,7 @@ int lapse_command_export(int argc, char **argv)
     status = lapse_input_open("export", &profile, argv + optind, argc - optind, &export.input);
     if (status)
         return status;
-    status = !export.output || !strcmp(export.output, "-") ? write_standard_output(&export, profile)
-                                                           : write_file(&export, profile);
+    status = write_output(&export, profile);
     for (uint32_t i = 0; i < profile->note_count; i++)
         lapse_complain("export", "%s", profile->notes[i]);
     lapse_input_close(profile);

@@ -35,6 +35,7 @@ struct lapse_export_options {
     uint32_t min_samples;
     enum lapse_close close;
     uint64_t gap_ns;
+    uint32_t only_thread;  /* callgrind: index of a thread plus one; 0: all of them in one */
 };
 
 struct lapse_export_format {

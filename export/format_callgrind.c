@@ -20,9 +20,11 @@ struct callgrind {
     uint32_t *identity; /* function -> first function of that name, file and object */
     struct lapse_intern items; /* self: (function, line, NONE, 0); call: (function, line, callee, 1) */
     struct lapse_intern pairs; /* (caller, callee) */
+    struct cost *leaf_costs;   /* by leaf, of the thread or of all */
     struct cost *costs;        /* by item */
     uint32_t *pair_leaf;       /* by pair: the leaf that counted it last, plus one */
     uint32_t *pair_of;         /* by node: its pair, plus one */
+    uint32_t only_thread;      /* plus one */
     bool *name_sent, *file_sent, *object_sent;
     int error;
 };
@@ -32,7 +34,7 @@ static struct lapse_key key4(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     return (struct lapse_key){ { a, b, c, d } };
 }
 
-static void add_cost(struct callgrind *callgrind, struct lapse_key key, const struct lapse_profile_leaf *leaf)
+static void add_cost(struct callgrind *callgrind, struct lapse_key key, const struct cost *cost)
 {
     bool is_new;
     uint32_t item = lapse_intern(&callgrind->items, key, &is_new);
@@ -49,8 +51,8 @@ static void add_cost(struct callgrind *callgrind, struct lapse_key key, const st
         callgrind->costs = costs;
         costs[item] = (struct cost){ 0 };
     }
-    callgrind->costs[item].count += leaf->count;
-    callgrind->costs[item].weight_ns += leaf->weight_ns;
+    callgrind->costs[item].count += cost->count;
+    callgrind->costs[item].weight_ns += cost->weight_ns;
 }
 
 /* Number of the pair (function of the node's parent, function of the node). */
@@ -84,17 +86,18 @@ static void add_leaf(struct callgrind *callgrind, uint32_t leaf_index)
 {
     const struct lapse_profile_node *nodes = callgrind->profile->nodes;
     const struct lapse_profile_leaf *leaf = &callgrind->profile->leaves[leaf_index];
-    if (!leaf->node || (!leaf->count && !leaf->weight_ns))
+    const struct cost *cost = &callgrind->leaf_costs[leaf_index];
+    if (!leaf->node || (!cost->count && !cost->weight_ns))
         return;
     uint64_t function = callgrind->identity[nodes[leaf->node].function];
-    add_cost(callgrind, key4(function, leaf->line, LAPSE_NONE, 0), leaf);
+    add_cost(callgrind, key4(function, leaf->line, LAPSE_NONE, 0), cost);
     for (uint32_t node = leaf->node; nodes[node].parent && !callgrind->error; node = nodes[node].parent) {
         uint32_t pair = pair_number(callgrind, node);
         if (callgrind->error || callgrind->pair_leaf[pair] == leaf_index + 1)
             continue;
         callgrind->pair_leaf[pair] = leaf_index + 1;
         const uint64_t *ends = callgrind->pairs.keys[pair].word;
-        add_cost(callgrind, key4(ends[0], nodes[node].call_line, ends[1], 1), leaf);
+        add_cost(callgrind, key4(ends[0], nodes[node].call_line, ends[1], 1), cost);
     }
 }
 
@@ -224,7 +227,7 @@ static void put_loss(void *context, const char *name, uint64_t value)
     put_header(context, "desc: ", text);
 }
 
-static void put_head(struct callgrind *callgrind)
+static void put_head(struct callgrind *callgrind, const struct cost *whole)
 {
     const struct lapse_profile *profile = callgrind->profile;
     bool has_time = profile->weight_unit == LAPSE_WEIGHT_NS;
@@ -238,6 +241,12 @@ static void put_head(struct callgrind *callgrind)
     if (profile->process_count)
         put_header(callgrind, "cmd: ", profile->processes[0].command);
     lapse_output_text(&callgrind->output, "part: 1\n");
+    if (callgrind->only_thread) {
+        lapse_output_text(&callgrind->output, "thread: ");
+        lapse_output_uint(&callgrind->output, callgrind->only_thread);
+        lapse_output_char(&callgrind->output, '\n');
+        put_header(callgrind, "desc: Thread: ", lapse_caption_thread(profile, callgrind->only_thread - 1));
+    }
     for (uint32_t i = 0; i < profile->note_count; i++)
         put_header(callgrind, "desc: ", profile->notes[i]);
     lapse_each_loss(profile, callgrind, put_loss);
@@ -245,10 +254,10 @@ static void put_head(struct callgrind *callgrind)
     lapse_output_text(&callgrind->output, has_time ? "event: ns : CPU time [ns]\nevents: samples ns\n"
                                                    : "events: samples\n");
     lapse_output_text(&callgrind->output, "summary: ");
-    lapse_output_uint(&callgrind->output, profile->count);
+    lapse_output_uint(&callgrind->output, whole->count);
     if (has_time) {
         lapse_output_char(&callgrind->output, ' ');
-        lapse_output_uint(&callgrind->output, profile->weight_ns);
+        lapse_output_uint(&callgrind->output, whole->weight_ns);
     }
     lapse_output_char(&callgrind->output, '\n');
 }
@@ -286,9 +295,10 @@ static int prepare(struct callgrind *callgrind, FILE *to)
     const struct lapse_profile *profile = callgrind->profile;
     int error = lapse_output_init(&callgrind->output, to);
     callgrind->identity = calloc(profile->function_count + 1u, sizeof *callgrind->identity);
+    callgrind->leaf_costs = calloc(profile->leaf_count + 1u, sizeof *callgrind->leaf_costs);
     callgrind->pair_of = calloc(profile->node_count + 1u, sizeof *callgrind->pair_of);
     if (!error)
-        error = callgrind->identity && callgrind->pair_of ? unify(callgrind) : -ENOMEM;
+        error = callgrind->identity && callgrind->pair_of && callgrind->leaf_costs ? unify(callgrind) : -ENOMEM;
     callgrind->name_sent = calloc(callgrind->names.count + 1u, 1);
     callgrind->file_sent = calloc(callgrind->files.count + 1u, 1);
     callgrind->object_sent = calloc(callgrind->objects.count + 1u, 1);
@@ -297,13 +307,40 @@ static int prepare(struct callgrind *callgrind, FILE *to)
     return error;
 }
 
-static int write_all(struct callgrind *callgrind)
+static int add_sample(void *context, const struct lapse_profile_sample *sample)
 {
+    struct callgrind *callgrind = context;
+    if (sample->thread + 1 == callgrind->only_thread) {
+        callgrind->leaf_costs[sample->leaf].count++;
+        callgrind->leaf_costs[sample->leaf].weight_ns += sample->weight_ns;
+    }
+    return 0;
+}
+
+static int collect(struct callgrind *callgrind, struct lapse_profile *profile)
+{
+    if (callgrind->only_thread)
+        return lapse_profile_each_sample(profile, add_sample, callgrind);
+    for (uint32_t i = 0; i < profile->leaf_count; i++)
+        callgrind->leaf_costs[i] = (struct cost){ profile->leaves[i].count, profile->leaves[i].weight_ns };
+    return 0;
+}
+
+static int write_all(struct callgrind *callgrind, struct lapse_profile *profile)
+{
+    struct cost whole = { profile->count, profile->weight_ns };
+    if (callgrind->only_thread) {
+        const struct lapse_profile_thread *thread = &profile->threads[callgrind->only_thread - 1];
+        whole = (struct cost){ thread->count, thread->weight_ns };
+    }
+    int collected = collect(callgrind, profile);
+    if (collected)
+        return collected;
     for (uint32_t i = 0; i < callgrind->profile->leaf_count && !callgrind->error; i++)
         add_leaf(callgrind, i);
     if (callgrind->error)
         return callgrind->error;
-    put_head(callgrind);
+    put_head(callgrind, &whole);
     int error = put_body(callgrind);
     return error ? error : lapse_output_finish(&callgrind->output);
 }
@@ -312,11 +349,10 @@ int lapse_write_callgrind(struct lapse_profile *profile, FILE *to,
                           const struct lapse_export_options *options, char *error,
                           size_t error_size)
 {
-    struct callgrind callgrind = { .profile = profile };
-    (void)options;
+    struct callgrind callgrind = { .profile = profile, .only_thread = options->only_thread };
     int result = prepare(&callgrind, to);
     if (!result)
-        result = write_all(&callgrind);
+        result = write_all(&callgrind, profile);
     if (result)
         lapse_export_failed(error, error_size, "callgrind", result);
     lapse_output_fini(&callgrind.output);
@@ -326,6 +362,7 @@ int lapse_write_callgrind(struct lapse_profile *profile, FILE *to,
     lapse_intern_fini(&callgrind.items);
     lapse_intern_fini(&callgrind.pairs);
     free(callgrind.identity);
+    free(callgrind.leaf_costs);
     free(callgrind.costs);
     free(callgrind.pair_leaf);
     free(callgrind.pair_of);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* callgrind_annotate reads the export: totals, self costs, inclusive costs of what does not recurse. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
+import { basename, join } from "node:path";
 import { test } from "node:test";
-import { everything, exported, figures, hostile, hostileWeights, imported, recording, run, sorted } from "./export_files.mjs";
+import { everything, exported, figures, folder, hostile, hostileWeights, imported, recording, run, sorted } from "./export_files.mjs";
 
 /* Costs in ns by function, over files and objects; the program's total under "". */
 function annotate(file, ...args) {
@@ -34,6 +35,22 @@ test("inclusive costs, each sample once", () => {
     const costs = annotate(exported("callgrind", input, ".callgrind"), "--inclusive=yes");
     costs.delete("");
     assert.deepEqual(sorted(costs), sorted(inclusive));
+});
+
+test("a file for each thread: its costs, its number, its name", () => {
+    const input = recording("threads", ...everything), wanted = figures(input);
+    const base = exported("callgrind", input, ".threads", "--threads");
+    const files = readdirSync(folder).filter((name) => name.startsWith(basename(base) + "-")).sort();
+    assert.deepEqual(files, ["01", "02", "03", "04"].map((number) => `${basename(base)}-${number}`));
+    const totals = [], tids = [...wanted.threads.keys()].sort((a, b) => a - b);
+    for (const [index, name] of files.entries()) {
+        const text = readFileSync(join(folder, name), "utf8"), costs = annotate(join(folder, name));
+        assert.match(text, new RegExp(`^thread: ${index + 1}\ndesc: Thread: (made|worker-1)$`, "m"));
+        totals.push(costs.get(""));
+        costs.delete("");
+        assert.deepEqual(sorted(costs), sorted(wanted.threadSelf.get(tids[index])));
+    }
+    assert.deepEqual(totals, tids.map((tid) => wanted.threads.get(tid)));
 });
 
 test("hostile names keep their weights", () => {
