@@ -13,42 +13,16 @@
 #include "page.h"
 #include "page_samples.h"
 #include "page_stream.h"
+#include "page_times.h"
 
 /* More samples than this make a page that opens slowly: then samples in a row with one stack are
  * joined, within a four-thousandth of the run, less than what a screen can show. */
 #define SAMPLES_KEPT_APART 4000000u
 #define JOINED_PARTS 4000u
 
-struct page_times { uint64_t base_ns, end_ns; };
-
-static void extend(struct page_times *times, uint64_t from_ns, uint64_t until_ns)
+static void write_time(struct lapse_page_stream *stream, uint64_t base_ns, uint64_t time_ns)
 {
-    if (from_ns && (!times->base_ns || from_ns < times->base_ns))
-        times->base_ns = from_ns;
-    if (until_ns > times->end_ns)
-        times->end_ns = until_ns;
-}
-
-static struct page_times profile_times(const struct lapse_profile *profile)
-{
-    struct page_times times = { 0, 0 };
-    if (!profile->has_times)
-        return times;
-    extend(&times, profile->first_ns, profile->last_ns);
-    for (uint32_t i = 0; i < profile->process_count; i++)
-        extend(&times, profile->processes[i].start_ns, profile->processes[i].end_ns);
-    for (uint32_t i = 0; i < profile->thread_count; i++)
-        extend(&times, profile->threads[i].start_ns, profile->threads[i].end_ns);
-    for (uint32_t i = 0; i < profile->span_count; i++)
-        extend(&times, profile->spans[i].start_ns, profile->spans[i].end_ns);
-    return times;
-}
-
-/* Times on the page are relative to the first of all, so that they are exact in JavaScript. */
-static void write_time(struct lapse_page_stream *stream, const struct page_times *times,
-                       uint64_t time_ns)
-{
-    lapse_page_uint(stream, time_ns > times->base_ns ? time_ns - times->base_ns : 0);
+    lapse_page_uint(stream, time_ns > base_ns ? time_ns - base_ns : 0);
 }
 
 /* The process that the profile is mostly of. */
@@ -122,7 +96,7 @@ static void write_counters(struct lapse_page_stream *stream, const struct lapse_
 }
 
 static void write_head(struct lapse_page_stream *stream, const struct lapse_profile *profile,
-                       const struct lapse_export_options *options, const struct page_times *times,
+                       const struct lapse_export_options *options, const struct lapse_page_times *times,
                        uint64_t join_ns)
 {
     const struct lapse_profile_process *first = profile->processes;
@@ -133,16 +107,21 @@ static void write_head(struct lapse_page_stream *stream, const struct lapse_prof
     lapse_page_uint(stream, profile->period_ns);
     lapse_page_uint(stream, profile->has_times);
     lapse_page_uint(stream, profile->process_count ? first->start_realtime_ns : 0);
-    lapse_page_uint(stream, times->end_ns > times->base_ns ? times->end_ns - times->base_ns : 0);
+    lapse_page_uint(stream, times->duration_ns);
     lapse_page_uint(stream, profile->count);
     lapse_page_uint(stream, profile->weight_ns);
     lapse_page_uint(stream, options->gap_ns);
-    lapse_page_uint(stream, profile->note_count + (join_ns != 0));
+    lapse_page_uint(stream, profile->note_count + (join_ns != 0) + (times->run_count > 1));
     for (uint32_t i = 0; i < profile->note_count; i++)
         lapse_page_text(stream, profile->notes[i]);
     if (join_ns)
         lapse_page_text(stream, "So many samples that those in a row with one stack are joined: "
                                 "times are exact to a four-thousandth of the run.");
+    if (times->run_count > 1) {
+        char text[96];
+        snprintf(text, sizeof text, "%u runs: the times of each are since its own start.", times->run_count);
+        lapse_page_text(stream, text);
+    }
     write_counters(stream, &profile->counters);
 }
 
@@ -205,7 +184,7 @@ static void write_end_reason(struct lapse_page_stream *stream,
 }
 
 static void write_processes(struct lapse_page_stream *stream, const struct lapse_profile *profile,
-                            const struct page_times *times)
+                            const struct lapse_page_times *times)
 {
     lapse_page_uint(stream, profile->process_count);
     for (uint32_t i = 0; i < profile->process_count; i++) {
@@ -216,19 +195,20 @@ static void write_processes(struct lapse_page_stream *stream, const struct lapse
         lapse_page_text(stream, process->program);
         lapse_page_text(stream, process->command);
         lapse_page_text(stream, process->host);
-        write_time(stream, times, process->start_ns);
-        write_time(stream, times, process->end_ns);
+        write_time(stream, times->process_base_ns[i], process->start_ns);
+        write_time(stream, times->process_base_ns[i], process->end_ns);
         lapse_page_uint(stream, process->cpu_ns);
         lapse_page_uint(stream, (uint64_t)process->clock);
         lapse_page_uint(stream, process->period_ns);
         lapse_page_uint(stream, c->recorded);
         lapse_page_uint(stream, c->dropped_ring_full + c->dropped_gate_closed + c->lost_samples);
         write_end_reason(stream, process);
+        lapse_page_uint(stream, process->run);
     }
 }
 
 static void write_threads(struct lapse_page_stream *stream, const struct lapse_profile *profile,
-                          const struct page_times *times)
+                          const struct lapse_page_times *times)
 {
     lapse_page_uint(stream, profile->thread_count);
     for (uint32_t i = 0; i < profile->thread_count; i++) {
@@ -236,8 +216,8 @@ static void write_threads(struct lapse_page_stream *stream, const struct lapse_p
         lapse_page_uint(stream, thread->process);
         lapse_page_uint(stream, thread->tid);
         lapse_page_text(stream, thread->name);
-        write_time(stream, times, thread->start_ns);
-        write_time(stream, times, thread->end_ns);
+        write_time(stream, times->thread_base_ns[i], thread->start_ns);
+        write_time(stream, times->thread_base_ns[i], thread->end_ns);
         lapse_page_uint(stream, thread->cpu_ns);
         lapse_page_uint(stream, thread->unsampled);
     }
@@ -254,18 +234,18 @@ static void write_threads(struct lapse_page_stream *stream, const struct lapse_p
     for (uint32_t i = 0; i < profile->span_count; i++) {
         const struct lapse_profile_span *span = &profile->spans[i];
         lapse_page_uint(stream, span->thread);
-        write_time(stream, times, span->start_ns);
-        write_time(stream, times, span->end_ns);
+        write_time(stream, times->thread_base_ns[span->thread], span->start_ns);
+        write_time(stream, times->thread_base_ns[span->thread], span->end_ns);
         lapse_page_text(stream, span->name);
     }
 }
 
 static int write_samples(struct lapse_page_stream *stream, struct lapse_profile *profile,
-                         const struct page_times *times, uint64_t join_ns)
+                         const struct lapse_page_times *times, uint64_t join_ns)
 {
     struct lapse_page_samples samples;
-    int error = lapse_page_samples_init(&samples, stream, profile->thread_count, times->base_ns,
-                                        join_ns);
+    int error = lapse_page_samples_init(&samples, stream, profile->thread_count,
+                                        times->thread_base_ns, join_ns);
     if (!error && profile->has_times)
         error = lapse_profile_each_sample(profile, lapse_page_samples_add, &samples);
     if (!error)
@@ -277,14 +257,15 @@ static int write_samples(struct lapse_page_stream *stream, struct lapse_profile 
 int lapse_write_html(struct lapse_profile *profile, FILE *to,
                      const struct lapse_export_options *options, char *error, size_t error_size)
 {
-    struct page_times times = profile_times(profile);
+    struct lapse_page_times times;
+    int result = lapse_page_times_init(&times, profile);
     uint64_t join_ns = 0;
     if (profile->has_times && profile->count > SAMPLES_KEPT_APART)
-        join_ns = (times.end_ns - times.base_ns) / JOINED_PARTS;
+        join_ns = times.duration_ns / JOINED_PARTS;
     struct lapse_output output;
     struct lapse_page_stream *stream = malloc(sizeof *stream);
-    int result = lapse_output_init(&output, to);
-    if (!stream)
+    int prepared = lapse_output_init(&output, to);
+    if (!stream || prepared)
         result = -ENOMEM;
     if (!result)
         result = lapse_page_stream_init(stream, &output);
@@ -303,6 +284,7 @@ int lapse_write_html(struct lapse_profile *profile, FILE *to,
     int finished = lapse_output_finish(&output);
     result = result ? result : finished;
     lapse_output_fini(&output);
+    lapse_page_times_fini(&times);
     free(stream);
     if (result)
         snprintf(error, error_size, "the page could not be written: %s", strerror(-result));

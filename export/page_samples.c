@@ -21,7 +21,7 @@ struct lapse_page_thread {
 };
 
 int lapse_page_samples_init(struct lapse_page_samples *samples, struct lapse_page_stream *stream,
-                            uint32_t thread_count, uint64_t base_ns, uint64_t join_ns)
+                            uint32_t thread_count, const uint64_t *base_ns, uint64_t join_ns)
 {
     *samples = (struct lapse_page_samples){
         .stream = stream, .base_ns = base_ns, .join_ns = join_ns, .thread_count = thread_count,
@@ -95,7 +95,8 @@ int lapse_page_samples_add(void *context, const struct lapse_profile_sample *sam
         return 0;
     struct lapse_page_thread *thread = &samples->threads[sample->thread];
     struct lapse_page_sample *open = &thread->open;
-    uint64_t time = sample->time_ns > samples->base_ns ? sample->time_ns - samples->base_ns : 0;
+    uint64_t base_ns = samples->base_ns[sample->thread];
+    uint64_t time = sample->time_ns > base_ns ? sample->time_ns - base_ns : 0;
     bool joins = open->number && samples->join_ns && open->leaf == sample->leaf &&
                  open->labels == sample->labels && open->number < UINT32_MAX &&
                  time - thread->open_since < samples->join_ns;

@@ -11,7 +11,7 @@ enum { LAPSE_PAGE_BLOCK = 16384 };
 
 struct lapse_page_samples {
     struct lapse_page_stream *stream;
-    uint64_t base_ns;
+    const uint64_t *base_ns; /* by thread: what its times are relative to; the caller's */
     uint64_t join_ns; /* samples in a row with one stack within this time are one; 0: none are */
     struct lapse_page_thread *threads;
     struct lapse_page_sample *block;
@@ -20,7 +20,7 @@ struct lapse_page_samples {
 };
 
 int lapse_page_samples_init(struct lapse_page_samples *samples, struct lapse_page_stream *stream,
-                            uint32_t thread_count, uint64_t base_ns, uint64_t join_ns);
+                            uint32_t thread_count, const uint64_t *base_ns, uint64_t join_ns);
 /* Of the form that lapse_profile_each_sample calls. */
 int lapse_page_samples_add(void *samples, const struct lapse_profile_sample *sample);
 /* Write what is left and the end mark. */

@@ -52,6 +52,27 @@ static void add_counters(struct lapse_counters *to, const struct lapse_counters 
         sums[i] += values[i];
 }
 
+/* Were they recorded together? Where recordings do not say, those of one file were. */
+static bool is_same_run(const struct lapse_session *a, const struct lapse_session *b, bool one_file)
+{
+    if (a->run_index != b->run_index || a->variant != b->variant || a->has_run_id != b->has_run_id)
+        return false;
+    return a->has_run_id ? !memcmp(a->run_id, b->run_id, sizeof a->run_id) : one_file;
+}
+
+/* The last session met of the same run is most often the last of all. */
+static uint32_t run_of(const struct lapse_profile *profile, const struct lapse_session *session)
+{
+    const struct lapse_profile_source *source = profile->source;
+    uint32_t first = source->first_link[source->recording_count - 1], runs = 0;
+    for (uint32_t i = profile->process_count; i-- > 0;) {
+        if (is_same_run(source->links[i].session, session, i >= first))
+            return profile->processes[i].run;
+        runs = profile->processes[i].run >= runs ? profile->processes[i].run + 1 : runs;
+    }
+    return runs;
+}
+
 static int add_process(struct lapse_profile *profile, const struct lapse_session *session)
 {
     struct lapse_strings *strings = &profile->source->strings;
@@ -71,7 +92,7 @@ static int add_process(struct lapse_profile *profile, const struct lapse_session
         .program = lapse_strings_keep(strings, session->program),
         .name = lapse_strings_keep(strings, *session->program ? lapse_profile_last_part(session->program) : "[unknown]"),
         .command = join_arguments(strings, session),
-        .host = lapse_strings_keep(strings, session->host),
+        .host = lapse_strings_keep(strings, session->host), .run = run_of(profile, session),
     };
     if (!process->program || !process->name || !process->command || !process->host)
         return -ENOMEM;

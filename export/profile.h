@@ -79,6 +79,7 @@ struct lapse_profile_process {
     enum lapse_end_reason end_reason;
     uint32_t end_signal;
     const char *host; /* "" unknown */
+    uint32_t run; /* processes recorded together have the same, from 0 in order of first sight */
 };
 
 struct lapse_profile_thread {

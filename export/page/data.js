@@ -103,7 +103,9 @@ function readProfile(bytes) {
         recorded: r.uint(),
         lost: r.uint(),
         ended: r.text(),
+        run: r.uint(),
     }));
+    p.runs = p.processes.reduce((runs, { run }) => Math.max(runs, run + 1), 1);
     p.threads = r.list(() => ({
         process: r.uint(),
         tid: r.uint(),

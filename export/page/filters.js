@@ -113,7 +113,8 @@ class Filters {
             members.sort((a, b) => weight(b) - weight(a));
             if (!members.length || list.children.length > 2000) return;
             const head = this.check(
-                shownName(process.name) + " " + process.pid,
+                (profile.runs > 1 ? "run " + (process.run + 1) + ": " : "") +
+                    shownName(process.name) + " " + process.pid,
                 members.every((t) => choice.threads[t]),
                 (on) => {
                     set(members, on);

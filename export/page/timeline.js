@@ -330,7 +330,11 @@ class Timeline {
         );
         if (profile.processes.length > 1 && lane.height > 38)
             context.fillText(
-                fitter.fit(shownName(process.name) + " " + process.pid, LABEL_WIDTH - 30),
+                fitter.fit(
+                    (profile.runs > 1 ? "run " + (process.run + 1) + "  ·  " : "") +
+                        shownName(process.name) + " " + process.pid,
+                    LABEL_WIDTH - 30,
+                ),
                 22,
                 y + 37,
             );

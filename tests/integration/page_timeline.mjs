@@ -160,6 +160,35 @@ test("the table sorts, filters, selects, and holds few elements", async () => {
     await page.close();
 });
 
+test("runs lie above each other, each from its own start; a process is left out as a whole", async () => {
+    const input = recording("runs", { processes: 3, threads: 2, samples: 1000, runs: 1 }),
+        page = await open(html(input));
+    assert.equal(await ask(page, "profile.runs"), 3);
+    assert.deepEqual(await ask(page, "profile.processes.map((p) => [p.run, p.start])"), [
+        [0, 0],
+        [1, 0],
+        [2, 0],
+    ]);
+    const firsts = await ask(page, "profile.threads.map((_, t) => samples.time[samples.start[t]])");
+    assert.ok(firsts.length === 6 && Math.max(...firsts) < 1e9, String(firsts));
+    assert.ok((await ask(page, "profile.duration")) < 50e9, "not the 200 s between the runs");
+    await page.keyboard.press("4");
+    await page.waitForSelector("text=/3 runs: the times of each/");
+    const whole = (await sumsOfPage(page)).whole;
+    await page.click("text=/Threads/");
+    await page.click(".check.whole >> nth=0");
+    const left = (await sumsOfPage(page)).whole,
+        out = await ask(page, "profile.threads[choice.threads.indexOf(0)].process"),
+        own = await ask(
+            page,
+            `profile.threads.reduce((sum, thread, t) => thread.process === ${out} ? sum + samples.before[samples.start[t + 1]] - samples.before[samples.start[t]] : sum, 0)`,
+        );
+    assert.ok(own > 0);
+    assert.equal(left, whole - own);
+    assert.deepEqual(page.problems, []);
+    await page.close();
+});
+
 test("a million samples open in time and pan without waiting", async () => {
     const page = await open(
         html(recording("million", { threads: 8, samples: 1000000, stacks: 20000 })),

@@ -164,7 +164,7 @@ static void put_thread(struct process *process, uint32_t thread, uint32_t count)
 {
     const struct lapse_test_recording *numbers = &process->numbers;
     struct lapse_test_sample *samples = calloc(count + 1, sizeof *samples);
-    uint64_t time_ns = START_NS + 1000 * thread;
+    uint64_t time_ns = START_NS + process->spool->shift_ns + 1000 * thread;
     uint32_t stack = below(process, process->stack_count);
     if (!samples) {
         fputs("make_recording: no memory\n", stderr);
@@ -193,7 +193,8 @@ static void put_thread(struct process *process, uint32_t thread, uint32_t count)
     if (numbers->raw)
         put_raw(process, thread, time_ns + numbers->period_ns);
     if (numbers->spans)
-        lapse_test_spool_span(process->spool, thread, START_NS, time_ns, "request");
+        lapse_test_spool_span(process->spool, thread, START_NS + process->spool->shift_ns, time_ns,
+                               "request");
     free(samples);
 }
 
@@ -202,6 +203,10 @@ static void put_process(struct process *process, uint32_t index)
     const struct lapse_test_recording *numbers = &process->numbers;
     const uint64_t counters[][2] = { { 1, numbers->samples }, { 3, numbers->samples }, { 0, 0 } };
     char name[32];
+    if (numbers->runs) {
+        process->spool->run_index = index;
+        process->spool->shift_ns = index * UINT64_C(100000000000);
+    }
     lapse_test_spool_header(process->spool, 1000 + index, "/usr/bin/made", numbers->period_ns);
     put_modules(process);
     for (uint32_t i = 0; i < numbers->threads; i++) {
@@ -224,7 +229,8 @@ static void put_process(struct process *process, uint32_t index)
         put_lines(process);
     lapse_test_spool_counters(process->spool, counters);
     if (!numbers->no_end)
-        lapse_test_spool_end(process->spool, 1, 0, START_NS + numbers->samples * numbers->period_ns * 2,
+        lapse_test_spool_end(process->spool, 1, 0, START_NS + process->spool->shift_ns +
+                                                    numbers->samples * numbers->period_ns * 2,
                              numbers->samples * numbers->period_ns, numbers->period_ns);
     lapse_test_spool_commit(process->spool);
 }

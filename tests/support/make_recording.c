@@ -87,6 +87,7 @@ void lapse_test_spool_header(struct lapse_test_spool *spool, uint32_t pid, const
     size_t mark = begin(spool, 1);
     lapse_wire_uint(wire, 1, 1);
     lapse_wire_string(wire, 2, "lapse test");
+    lapse_wire_uint(wire, 5, spool->run_index);
     lapse_wire_bytes(wire, 3, id, spool->anonymous ? 0 : sizeof id);
     lapse_wire_uint(wire, 6, pid);
     lapse_wire_uint(wire, 8, 1);
@@ -95,7 +96,7 @@ void lapse_test_spool_header(struct lapse_test_spool *spool, uint32_t pid, const
     lapse_wire_string(wire, 10, "two words");
     lapse_wire_string(wire, 11, "testhost");
     lapse_wire_uint(wire, 13, period_ns ? period_ns : DEFAULT_PERIOD_NS);
-    lapse_wire_uint(wire, 14, START_NS);
+    lapse_wire_uint(wire, 14, START_NS + spool->shift_ns);
     lapse_wire_uint(wire, 15, UINT64_C(1700000000000000000));
     lapse_wire_uint(wire, 16, 1024);
     finish(spool, mark);
@@ -132,7 +133,7 @@ void lapse_test_spool_thread(struct lapse_test_spool *spool, uint32_t id, uint32
     lapse_wire_uint(&spool->wire, 1, id);
     lapse_wire_uint(&spool->wire, 2, tid);
     lapse_wire_string(&spool->wire, 3, name);
-    lapse_wire_uint(&spool->wire, 4, START_NS);
+    lapse_wire_uint(&spool->wire, 4, START_NS + spool->shift_ns);
     finish(spool, mark);
 }
 

@@ -19,6 +19,8 @@ struct lapse_test_spool {
     uint32_t first_node; /* of the open chunk */
     uint64_t session;
     uint8_t build;  /* added to the bytes of build ids */
+    uint32_t run_index; /* of the next header */
+    uint64_t shift_ns;  /* from second 1 to the start of the next header and its threads */
     bool anonymous; /* leave out Chunk.first_node and Chunk.session, as older writers did */
 };
 
@@ -77,6 +79,7 @@ struct lapse_test_recording {
     uint64_t seed;
     bool walk;          /* from sample to sample a few calls return and a few are made, as programs do;
                          * else two samples of three repeat the stack, the third draws any */
+    bool runs;          /* each process is a run of its own, 100 s after the one before */
     bool no_symbols;    /* functions stay unnamed */
     bool labels;        /* three label sets, on two samples of three */
     bool spans;         /* one per thread */

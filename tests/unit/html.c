@@ -159,10 +159,14 @@ static struct columns columns_of(struct lapse_profile *profile, uint64_t base_ns
     FILE *file = open_memstream(&base64.bytes, &base64.size);
     cr_assert_eq(lapse_output_init(&output, file), 0);
     cr_assert_eq(lapse_page_stream_init(&stream, &output), 0);
-    cr_assert_eq(lapse_page_samples_init(&samples, &stream, profile->thread_count, base_ns, join_ns), 0);
+    uint64_t *bases = calloc(profile->thread_count, sizeof *bases);
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        bases[i] = base_ns;
+    cr_assert_eq(lapse_page_samples_init(&samples, &stream, profile->thread_count, bases, join_ns), 0);
     cr_assert_eq(lapse_profile_each_sample(profile, lapse_page_samples_add, &samples), 0);
     lapse_page_samples_finish(&samples);
     lapse_page_samples_fini(&samples);
+    free(bases);
     cr_assert_eq(lapse_page_stream_fini(&stream), 0);
     cr_assert_eq(lapse_output_finish(&output), 0);
     lapse_output_fini(&output);

@@ -15,6 +15,7 @@ static int set(struct lapse_test_recording *recording, const char *name, size_t 
         { "stacks", &recording->stacks, NULL },       { "samples", &recording->samples, NULL },
         { "depth", &recording->depth, NULL },         { "functions", &recording->functions, NULL },
         { "modules", &recording->modules, NULL },     { "leaf_pcs", &recording->leaf_pcs, NULL },   { "walk", NULL, &recording->walk },
+        { "runs", NULL, &recording->runs },
         { "no_symbols", NULL, &recording->no_symbols },
         { "labels", NULL, &recording->labels },       { "spans", NULL, &recording->spans },
         { "lines", NULL, &recording->lines },         { "cut", NULL, &recording->cut },
