@@ -83,3 +83,28 @@ test("folded text: sums by whoever reads it", () => {
     const total = readFileSync(exported("folded", bad, ".folded", "--unit=ns"), "utf8").trimEnd().split("\n").map((line) => Number(/ (\d+)$/.exec(line)[1]));
     assert.deepEqual(total.sort((a, b) => a - b), hostileWeights);
 });
+
+test("folded: lines of the calls that lead there, whose sums are those of the names alone", () => {
+    const text = (...options) => readFileSync(exported("folded", input, "", "--unit=ns", ...options), "utf8");
+    const sums = (lines) => {
+        const stacks = new Map();
+        for (const line of lines.trimEnd().split("\n")) {
+            const at = line.lastIndexOf(" "), stack = line.slice(0, at).replace(/(?<=[^;]):\d+(?=;|$)/g, "");
+            stacks.set(stack, (stacks.get(stack) ?? 0) + Number(line.slice(at + 1)));
+        }
+        return [...stacks].sort();
+    };
+    const lined = text("--lines");
+    assert.match(lined, /made_inline:5 \d+$/m);
+    assert.ok(lined.split("\n").length > text().split("\n").length);
+    assert.deepEqual(sums(lined), sums(text()));
+});
+
+test("text formats: hostile names stay on their lines", () => {
+    for (const format of ["folded", "events", "intervals"]) {
+        const text = readFileSync(exported(format, bad, ""), "utf8");
+        assert.ok(!/[\0-\x08\x0b-\x1f\x7f]/.test(text), format);
+        assert.equal(text.split("\n").filter((line) => line.includes("right to left")).length > 0, true, format);
+    }
+    assert.equal(readFileSync(exported("folded", bad, ""), "utf8").trimEnd().split("\n").length, hostileWeights.length);
+});
