@@ -23,26 +23,46 @@
 struct writer {
     struct lapse_profile *profile;
     struct lapse_output output;
+    struct lapse_output names; /* escaped once for all their lines */
+    size_t *name_ends;         /* by function */
+    struct lapse_output head;  /* `TIME TAB THREAD` of the edge before, which many edges share */
+    uint64_t head_ns;
+    uint32_t head_thread;
 };
 
-static void put_thread(struct writer *writer, uint32_t index)
+static int prepare_names(struct writer *writer)
+{
+    const struct lapse_profile *profile = writer->profile;
+    int error = lapse_output_init(&writer->names, NULL);
+    writer->name_ends = calloc(profile->function_count + 1u, sizeof *writer->name_ends);
+    if (error || !writer->name_ends)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < profile->function_count; i++) {
+        char *name = lapse_output_room(&writer->names, NAME_BYTES);
+        if (!name)
+            return -ENOMEM;
+        writer->names.size += lapse_escaped_name(name, NAME_BYTES, profile->functions[i].name);
+        writer->name_ends[i] = writer->names.size;
+    }
+    return 0;
+}
+
+static void put_thread(struct writer *writer, struct lapse_output *output, uint32_t index)
 {
     const struct lapse_profile_thread *thread = &writer->profile->threads[index];
     if (writer->profile->process_count > 1) {
-        lapse_output_uint(&writer->output, writer->profile->processes[thread->process].pid);
-        lapse_output_char(&writer->output, '/');
+        lapse_output_uint(output, writer->profile->processes[thread->process].pid);
+        lapse_output_char(output, '/');
     }
-    lapse_output_uint(&writer->output, thread->tid);
+    lapse_output_uint(output, thread->tid);
 }
 
 static void put_name(struct writer *writer, uint32_t depth, uint32_t function, bool inferred, bool ambiguous)
 {
-    char *name;
+    size_t begin = function ? writer->name_ends[function - 1] : 0;
     lapse_output_uint(&writer->output, depth);
     lapse_output_char(&writer->output, '\t');
-    name = lapse_output_room(&writer->output, NAME_BYTES);
-    if (name)
-        writer->output.size += lapse_escaped_name(name, NAME_BYTES, writer->profile->functions[function].name);
+    lapse_output_bytes(&writer->output, writer->names.bytes + begin, writer->name_ends[function] - begin);
     if (inferred || ambiguous)
         lapse_output_text(&writer->output, ambiguous ? "\tambiguous" : "\tinferred");
     lapse_output_char(&writer->output, '\n');
@@ -51,9 +71,15 @@ static void put_name(struct writer *writer, uint32_t depth, uint32_t function, b
 static int write_edge(void *context, const struct lapse_call_edge *edge)
 {
     struct writer *writer = context;
-    lapse_output_uint(&writer->output, edge->time_ns);
-    lapse_output_char(&writer->output, '\t');
-    put_thread(writer, edge->thread);
+    if (edge->time_ns != writer->head_ns || edge->thread != writer->head_thread || !writer->head.size) {
+        writer->head.size = 0;
+        lapse_output_uint(&writer->head, edge->time_ns);
+        lapse_output_char(&writer->head, '\t');
+        put_thread(writer, &writer->head, edge->thread);
+        writer->head_ns = edge->time_ns;
+        writer->head_thread = edge->thread;
+    }
+    lapse_output_bytes(&writer->output, writer->head.bytes, writer->head.size);
     lapse_output_text(&writer->output, edge->start ? "\tstart\t" : "\tend\t");
     put_name(writer, edge->depth, edge->function, edge->inferred, edge->ambiguous);
     return writer->output.error;
@@ -67,7 +93,7 @@ static void write_interval(void *context, const struct lapse_interval *interval)
     lapse_output_char(&writer->output, '\t');
     lapse_output_uint(&writer->output, interval->end_ns);
     lapse_output_char(&writer->output, '\t');
-    put_thread(writer, (uint32_t)interval->thread);
+    put_thread(writer, &writer->output, (uint32_t)interval->thread);
     lapse_output_char(&writer->output, '\t');
     put_name(writer, interval->depth, (uint32_t)(interval->function - 1), proof == LAPSE_INFERRED,
              proof == LAPSE_AMBIGUOUS);
@@ -117,14 +143,19 @@ static int write_calls(struct lapse_profile *profile, FILE *to, const struct lap
         .edge = intervals ? NULL : write_edge, .interval = intervals ? write_interval : NULL,
         .context = &writer, .export_options = options, .as_asked = true,
     };
-    int result = lapse_output_init(&writer.output, to);
+    int result = lapse_output_init(&writer.output, to), head = lapse_output_init(&writer.head, NULL);
+    if (!result)
+        result = head ? head : prepare_names(&writer);
     if (!result) {
         put_head(&writer, intervals ? "intervals" : "events");
         result = lapse_calls(profile, &calls);
         int written = lapse_output_finish(&writer.output);
         result = result ? result : written;
-        lapse_output_fini(&writer.output);
     }
+    lapse_output_fini(&writer.output);
+    lapse_output_fini(&writer.head);
+    lapse_output_fini(&writer.names);
+    free(writer.name_ends);
     if (result)
         snprintf(error, error_size, "%s: %s", intervals ? "intervals" : "events",
                  result == -ENOTSUP ? "the input has no times" : strerror(-result));

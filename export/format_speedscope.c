@@ -232,6 +232,8 @@ static int put_evented(struct speedscope *speedscope, uint32_t thread)
 {
     struct lapse_lane_reader reader;
     uint64_t since, what, at = 0;
+    char tail[40]; /* `,"at":TIME}`, which all edges of a time share */
+    size_t tail_size = 0;
     int more = lapse_lane_open(&reader, &speedscope->edges, thread);
     put(speedscope, ",\n");
     put_profile_head(speedscope, "evented", ") over time", thread, speedscope->last_edge_ns[thread]);
@@ -239,12 +241,15 @@ static int put_evented(struct speedscope *speedscope, uint32_t thread)
     while (more >= 0 && (more = lapse_lane_next(&reader, &since)) > 0 &&
            (more = lapse_lane_next(&reader, &what)) > 0) {
         at += since;
+        if (since || !tail_size) {
+            memcpy(tail, ",\"at\":", 6);
+            tail_size = 6 + lapse_decimal(tail + 6, at);
+            tail[tail_size++] = '}';
+        }
         separate(speedscope);
         put(speedscope, what & 1 ? "{\"type\":\"O\",\"frame\":" : "{\"type\":\"C\",\"frame\":");
         lapse_output_uint(&speedscope->output, what >> 1);
-        put(speedscope, ",\"at\":");
-        lapse_output_uint(&speedscope->output, at);
-        put(speedscope, "}");
+        lapse_output_bytes(&speedscope->output, tail, tail_size);
     }
     put(speedscope, "]}");
     lapse_lane_close(&reader);
