@@ -335,12 +335,13 @@ class FlameView {
         const { canvas } = this.surface;
         canvas.addEventListener("pointermove", (event) => {
             if (this.drag) return this.dragOn(event);
+            const before = this.keyed ? undefined : this.hovered;
             this.hovered = this.hit(event);
             canvas.style.cursor = this.hovered ? "pointer" : "default";
             this.keyed = false;
             if (this.hovered) this.showTip(this.hovered, event.clientX, event.clientY);
             else this.tip.hide();
-            this.surface.dirty();
+            if (this.hovered !== before) this.surface.dirty();
         });
         canvas.addEventListener("pointerleave", () => {
             this.hovered = null;
