@@ -188,7 +188,10 @@ class FlameView {
     layOut(width) {
         const [low, high] = this.window,
             scale = width / (high - low),
-            weights = this.choice.weights;
+            weights = this.choice.weights,
+            laid = [this.root, low, high, width];
+        if (this.laid && laid.every((part, i) => part === this.laid[i])) return;
+        this.laid = laid;
         const rows = [],
             queue = [this.root];
         while (queue.length) {
