@@ -39,10 +39,10 @@ fuzz: ## Run every fuzz target (SECONDS_EACH=60)
 
 stress: ## Tests under ThreadSanitizer, AddressSanitizer and UBSan
 	@cmake/setup.sh build demo test
-	@cmake --preset tsan >/dev/null && cmake --build build/tsan
+	@cmake --preset tsan -DLAPSE_BENCH=OFF >/dev/null && cmake --build build/tsan
 	@cd build/tsan && ctest --output-on-failure -L stress
-	@cmake --preset asan >/dev/null && cmake --build build/asan
-	@cd build/asan && ctest --output-on-failure -L unit
+	@cmake --preset asan -DLAPSE_BENCH=OFF >/dev/null && cmake --build build/asan
+	@cd build/asan && ctest --output-on-failure -L 'unit|golden|fuzz' -LE long
 
 model: ## Check the models of ring and session in their large configuration
 	@cmake/setup.sh test

@@ -49,7 +49,7 @@ static int name_place(struct lapse_record_place *place, const char *output)
         return *base ? ENAMETOOLONG : EISDIR;
     if (!realpath(folder, place->folder))
         return errno;
-    snprintf(place->base, sizeof place->base, "%s", base);
+    memcpy(place->base, base, strlen(base) + 1);
     return 0;
 }
 

@@ -83,26 +83,12 @@ static LAPSE_SIGSAFE uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* True when SIGSEGV is blocked where the tick came: inside a fault handler of the host the stack may
- * be what was faulted on; only the pc is taken. */
-static LAPSE_SIGSAFE bool in_fault_handler(const ucontext_t *context)
-{
-    uint64_t mask = context->uc_sigmask.__val[0];
-    return (mask >> (SIGSEGV - 1) & 1) && !(mask >> (SIGTERM - 1) & 1);
-}
-
 static LAPSE_SIGSAFE void capture(struct lapse_slot *slot, const ucontext_t *context,
                                   struct lapse_record *record)
 {
     struct lapse_walk walk = { .pcs = lapse_slot_pcs(slot), .max = lapse_runtime.depth,
                                .stack = slot->stack, .trail = lapse_slot_trail(slot) };
-    if (in_fault_handler(context)) {
-        walk.pcs[0] = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
-        walk.depth = 1;
-        walk.flags = LAPSE_WALK_FAILED;
-    } else {
-        lapse_walk(&walk, context);
-    }
+    lapse_walk(&walk, context); /* reads cannot fault: also in a fault handler, on a broken stack */
     record->pcs = walk.pcs;
     record->depth = walk.depth;
     record->cut_cfa = walk.cut_cfa;

@@ -99,8 +99,18 @@ Test(guess, made_code_with_frame_pointer)
     expect_made_code(1);
 }
 
+/* The scan looks at words that the made code leaves as it found them. Under AddressSanitizer the
+ * interceptors of the calls before have left return addresses of their own there. */
+static void skip_where_stale_addresses_lie(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    cr_skip_test("frames of the sanitizer's interceptors lie where the scan looks");
+#endif
+}
+
 Test(guess, made_code_without_frame_pointer)
 {
+    skip_where_stale_addresses_lie();
     expect_made_code(0);
 }
 
@@ -145,6 +155,7 @@ __attribute__((noinline)) static void call_nothing(void (*volatile function)(voi
 
 Test(guess, call_of_null)
 {
+    skip_where_stale_addresses_lie();
     struct sigaction action = { .sa_sigaction = on_crash, .sa_flags = SA_SIGINFO };
     int covered;
     sigaction(SIGSEGV, &action, NULL);
