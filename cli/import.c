@@ -77,6 +77,14 @@ static lapse_import_reader *guess_reader(FILE *from)
     return is_text ? guess_text(head) : lapse_import_pprof;
 }
 
+static bool is_recording(FILE *from)
+{
+    char head[4];
+    size_t size = fread(head, 1, sizeof head, from);
+    rewind(from);
+    return lapse_recording_is(head, size);
+}
+
 struct import { const char *output; lapse_import_reader *reader; uint64_t period_ns; };
 
 static int import_one(const struct import *import, const char *path, FILE *to)
@@ -92,6 +100,10 @@ static int import_one(const struct import *import, const char *path, FILE *to)
         .from = from, .period_ns = import->period_ns,
         .name = !strcmp(path, "-") ? "standard input" : slash && slash[1] ? slash + 1 : path,
     };
+    if (is_recording(from)) {
+        fclose(from);
+        return lapse_complain("import", "%s: is a lapse recording already", path);
+    }
     lapse_import_reader *reader = import->reader ? import->reader : guess_reader(from);
     int result = lapse_importer_create(&importer, to);
     if (!result) {

@@ -96,19 +96,6 @@ void lapse_output_uint(struct lapse_output *output, uint64_t value)
         output->size += lapse_decimal(to, value);
 }
 
-void lapse_output_hex(struct lapse_output *output, uint64_t value)
-{
-    char *to = lapse_output_room(output, 16);
-    if (!to)
-        return;
-    int digits = 1;
-    while (digits < 16 && value >> 4 * digits)
-        digits++;
-    for (int i = 0; i < digits; i++)
-        to[i] = "0123456789abcdef"[value >> 4 * (digits - 1 - i) & 15];
-    output->size += (size_t)digits;
-}
-
 static void put_scaled(struct lapse_output *output, uint64_t value, uint64_t scale, int places)
 {
     char *to = lapse_output_room(output, 32);

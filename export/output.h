@@ -63,7 +63,6 @@ static inline void lapse_output_text(struct lapse_output *output, const char *te
 size_t lapse_decimal(char *to, uint64_t value);
 
 void lapse_output_uint(struct lapse_output *output, uint64_t value);
-void lapse_output_hex(struct lapse_output *output, uint64_t value); /* lower case, no 0x */
 /* A count of 1/1000 as a decimal number, exact: 12345 -> 12.345, 12000 -> 12. */
 void lapse_output_thousandths(struct lapse_output *output, uint64_t value);
 /* The same for 1/1000000. */

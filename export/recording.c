@@ -226,6 +226,17 @@ static int open_fd(struct lapse_recording *recording, int fd, const char *name)
     return error ? error : read_all(recording);
 }
 
+/* Of a file without a session. */
+static const char *why_nothing(const struct lapse_chunk_file *file)
+{
+    char bytes[4];
+    if (!file->size)
+        return "the file is empty";
+    if (pread(file->fd, bytes, sizeof bytes, 0) == sizeof bytes && lapse_recording_is(bytes, sizeof bytes))
+        return "begins as a lapse recording, but its beginning is damaged or cut off";
+    return "not a lapse recording";
+}
+
 int lapse_recording_open_fd(struct lapse_recording **out, int fd, const char *name, char *error,
                             size_t error_size)
 {
@@ -238,8 +249,7 @@ int lapse_recording_open_fd(struct lapse_recording **out, int fd, const char *na
         close(fd);
     if (!result && !recording->session_count) {
         result = -EBADMSG;
-        snprintf(error, error_size, recording->source->file.size ? "%s: not a lapse recording"
-                                                                 : "%s: the file is empty", name);
+        snprintf(error, error_size, "%s: %s", name, why_nothing(&recording->source->file));
     } else if (result) {
         snprintf(error, error_size, "%s: %s", name, strerror(-result));
     } else {

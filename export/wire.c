@@ -70,13 +70,6 @@ void lapse_wire_fixed64(struct lapse_wire *wire, uint32_t field, uint64_t value)
         wire->bytes[wire->size++] = (uint8_t)(value >> 8 * i);
 }
 
-void lapse_wire_double(struct lapse_wire *wire, uint32_t field, double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    lapse_wire_fixed64(wire, field, bits);
-}
-
 void lapse_wire_bytes(struct lapse_wire *wire, uint32_t field, const void *bytes, size_t size)
 {
     uint64_t key = field_key(field, DELIMITED);

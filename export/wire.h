@@ -23,7 +23,6 @@ struct lapse_wire {
 void lapse_wire_uint(struct lapse_wire *wire, uint32_t field, uint64_t value); /* 0 is left out */
 void lapse_wire_sint(struct lapse_wire *wire, uint32_t field, int64_t value);  /* zigzag; 0 left out */
 void lapse_wire_fixed64(struct lapse_wire *wire, uint32_t field, uint64_t value);
-void lapse_wire_double(struct lapse_wire *wire, uint32_t field, double value);
 void lapse_wire_bytes(struct lapse_wire *wire, uint32_t field, const void *bytes, size_t size);
 void lapse_wire_string(struct lapse_wire *wire, uint32_t field, const char *text); /* "" left out */
 

@@ -29,6 +29,11 @@ for command in report "view --no-open" "diff text.folded" "power --gate=total:>3
     says err "--no-such-option"
 done
 
+status 2 "$lapse" report cut.lapse
+says err "begins as a lapse recording"
+status 2 "$lapse" import -o - one.lapse
+says err "is a lapse recording already"
+
 # ---- help: whole, or a failure that says so ----
 for command in record report view diff power export symbolize annotate recover events fold import merge; do
     status 0 "$lapse" $command --help

@@ -70,11 +70,7 @@ Test(json_writer, numbers)
     lapse_output_thousandths(&output, 1050);
     lapse_output_char(&output, ' ');
     lapse_output_millionths(&output, 1);
-    lapse_output_char(&output, ' ');
-    lapse_output_hex(&output, 0);
-    lapse_output_char(&output, ' ');
-    lapse_output_hex(&output, 0xdeadbeef0);
-    expect("0 18446744073709551615 12.345 12 1.05 0.000001 0 deadbeef0");
+    expect("0 18446744073709551615 12.345 12 1.05 0.000001");
 }
 
 Test(json_writer, memory_grows)
