@@ -260,9 +260,9 @@ Test(options, wrong_structures)
 Test(options, path_expansion)
 {
     static char path[LAPSE_PATH_MAX];
-    struct lapse_path_values values = { 4711, "a/b\n", 951782400 + 3661, "/work" };
+    struct lapse_path_values values = { 4711, "a/b\n", 951782400 + 3661, "/srv" };
     cr_assert_eq(lapse_path_expand(path, "x-%e-%p-%t%%", &values), 0);
-    cr_assert_str_eq(path, "/work/x-a_b_-4711-20000229-010101%");
+    cr_assert_str_eq(path, "/srv/x-a_b_-4711-20000229-010101%");
     cr_assert_eq(lapse_path_expand(path, "/abs", &values), 0);
     cr_assert_str_eq(path, "/abs");
     values.realtime_s = 0;
