@@ -46,7 +46,7 @@ stress: ## Tests under ThreadSanitizer, AddressSanitizer and UBSan
 
 model: ## Check the models of ring and session in their large configuration
 	@cmake/setup.sh test
-	@tests/model/run.sh large
+	@cmake --preset release -DLAPSE_TESTS=ON >/dev/null && cmake --build $(BUILD) --target model
 
 install: build ## Install (PREFIX=/usr/local, DESTDIR)
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(or $(PREFIX),/usr/local)
