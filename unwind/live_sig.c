@@ -45,7 +45,7 @@ LAPSE_SIGSAFE int lapse_live_step(struct lapse_stack_view *view, uint64_t key,
     int cancel, result = 0;
     unw_word_t pc, sp, bp;
     uint64_t epoch = lapse_rule_cache_epoch();
-    if (!lapse_resolver_enter(&cancel))
+    if (!lapse_resolver_enter_in_turn(&cancel))
         return -EBUSY;
     live.view = view;
     live.frame = *frame;

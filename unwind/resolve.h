@@ -16,6 +16,8 @@ int lapse_resolver_init(void);
 /* The gate: who is inside may ask libunwind. Enter returns 0 when someone else is inside; `cancel` is
  * for leave. */
 LAPSE_SIGSAFE int lapse_resolver_enter(int *cancel);
+/* The same, tried a fixed number of times. */
+LAPSE_SIGSAFE int lapse_resolver_enter_in_turn(int *cancel);
 LAPSE_SIGSAFE void lapse_resolver_leave(int cancel);
 
 /* For the holder of the gate: windows on unwind tables, the entry that find_proc_info answers with,

@@ -296,6 +296,16 @@ static uint64_t resolve(uint64_t epoch, uint64_t key, uint64_t *start)
     return ask_libunwind(key) | after_call;
 }
 
+/* How often the gate is tried, with so many pauses in between: some 50 us in all. One answer takes 2 to
+ * 20 us, the longer ones while pages of unwind tables come in. */
+enum { TRIES = 1024, PAUSES = 4 };
+
+static void pause_for(int count)
+{
+    while (count--)
+        __builtin_ia32_pause();
+}
+
 static int gate_try(void)
 {
     uint32_t open = 0;
@@ -318,19 +328,36 @@ LAPSE_SIGSAFE int lapse_resolver_enter(int *cancel)
     return 1;
 }
 
+LAPSE_SIGSAFE int lapse_resolver_enter_in_turn(int *cancel)
+{
+    for (int i = 0; i < TRIES; i++) {
+        if (lapse_resolver_enter(cancel))
+            return 1;
+        pause_for(PAUSES);
+    }
+    return 0;
+}
+
 LAPSE_SIGSAFE void lapse_resolver_leave(int cancel)
 {
     gate_leave();
     pthread_setcancelstate(cancel, &cancel);
 }
 
-/* Context: as lapse_walk. Retries a fixed number of times, some microseconds in all: long enough for
- * one or two answers of the thread inside, which may be the very rule that is wanted. */
-LAPSE_SIGSAFE uint64_t lapse_rule_resolve(uint64_t key)
+/* Threads that are trying. Relaxed everywhere: a hint. A child of fork may inherit one too many. */
+static _Atomic int32_t trying;
+
+/* The kernel's tick comes to all processors at once, so threads that run side by side are sampled at
+ * the same moment, and new code finds them here together. Who leaves the gate wants the next rule at
+ * once; it lets the others have their turn first. */
+static void let_others_in(void)
 {
-    enum { TRIES = 64, PAUSES = 16 };
-    if (key >> LAPSE_EPOCH_SHIFT)
-        return LAPSE_RULE_NO_INFO; /* no user address; never stored */
+    if (atomic_load_explicit(&trying, memory_order_relaxed) > 0)
+        pause_for(32 * PAUSES);
+}
+
+static uint64_t resolve_in_turn(uint64_t key)
+{
     for (int i = 0; i < TRIES; i++) {
         /* The epoch from before the look at memory: a module that goes away while we look makes
          * what we store stale from the start. */
@@ -345,10 +372,21 @@ LAPSE_SIGSAFE uint64_t lapse_rule_resolve(uint64_t key)
             lapse_resolver_leave(cancel);
             return rule;
         }
-        for (int pause = 0; pause < PAUSES; pause++)
-            __builtin_ia32_pause();
+        pause_for(PAUSES);
     }
     return LAPSE_RULE_UNKNOWN;
+}
+
+/* Context: as lapse_walk. */
+LAPSE_SIGSAFE uint64_t lapse_rule_resolve(uint64_t key)
+{
+    if (key >> LAPSE_EPOCH_SHIFT)
+        return LAPSE_RULE_NO_INFO; /* no user address; never stored */
+    atomic_fetch_add_explicit(&trying, 1, memory_order_relaxed);
+    uint64_t rule = resolve_in_turn(key);
+    atomic_fetch_sub_explicit(&trying, 1, memory_order_relaxed);
+    let_others_in();
+    return rule;
 }
 
 LAPSE_SIGSAFE int lapse_unwind_hold(void)
