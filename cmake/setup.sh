@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Install the Debian packages that the given groups of cmake/packages.txt name, if any is missing.
-# usage: cmake/setup.sh build|demo|test|bench ...
+# usage: cmake/setup.sh build|demo|test|bench|long|deb ...
 set -eu
 list=$(dirname "$0")/packages.txt
-wanted=$(awk -v groups=" $* " '/^#/ { on = index(groups, " " $2 " ") > 0; next } on && NF { print $1 }' "$list")
+wanted=$(awk -v groups=" $* " '/^#/ { on = index(groups, " " $2 " ") > 0; next } on && NF { print $1 ":" $2 }' "$list")
 missing=
-for package in $wanted; do
+for entry in $wanted; do
+    package=${entry%%:*} instead=${entry#*:}
+    [ -z "$instead" ] || ! command -v "$instead" >/dev/null || continue
     state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing="$missing $package"
 done
