@@ -66,7 +66,8 @@ for kind; do
         here=$(report a.lapse)
         has "$(report --no-inlines a.lapse)" "$function"
         lines=$("$lapse" report --format=tsv --lines="$function" a.lapse | cut -f1-7)
-        grep -q 'program.cc.10' <<<"$lines" || fail "no hot line 10: $lines"
+        # Which lines of the loop are hot is the compiler's affair.
+        grep -qE 'program.cc.(9|10|11).0' <<<"$lines" || fail "no hot line 9 to 11: $lines"
         mkdir away
         mv program away/
         [ "$(report b.lapse)" = "$here" ] || fail "report differs without the program"
@@ -224,7 +225,7 @@ E2
         LAPSE_EXIT_BUDGET_MS=1 LAPSE_VERBOSE=1 LAPSE_OUT=$work/short LAPSE_EXPORT=folded \
             LD_PRELOAD=$(dirname "$lapse")/liblapse.so ./many_libraries 2>said
         grep -qE 'LAPSE_EXIT_BUDGET_MS was not enough|longer than LAPSE_EXIT_BUDGET_MS' said || fail "nothing said: $(cat said)"
-        report short.lapse | grep -q '\.so+0x' && fail "names are missing afterwards"
+        unnamed=$(report short.lapse | grep '\.so+0x') && fail "names are missing afterwards: $unnamed"
         LAPSE_OUT=$work/long LAPSE_EXPORT=folded LD_PRELOAD=$(dirname "$lapse")/liblapse.so ./many_libraries
         grep -q 'lib[0-9]*.so+0x' long.folded && fail "names are missing without a limit"
         ;;
@@ -396,6 +397,7 @@ E2
         # Its own process numbers and its own /tmp, both gone with the process.
         need unshare
         unshare -m -p -f true 2>/dev/null || { echo "no namespaces here"; exit 77; }
+        case $lapse in /tmp/*) echo "the build lies in /tmp, which the namespace hides"; exit 77 ;; esac
         gcc -O2 -x c - -o jit <<'E2'
 #include <signal.h>
 #include <stdio.h>
