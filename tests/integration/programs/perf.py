@@ -97,7 +97,7 @@ def perf_functions(perf, command, comm, folder, unnamed):
         module, symbol = os.path.basename(match[5]), re.match(r"(.*)\+0x([0-9a-f]+)$", match[4])
         at, distance = places.offset(match[2], match[5], int(match[3], 16)), int(symbol[2], 16) if symbol else 1 << 62
         if symbol and symbol[1].endswith("@plt"):
-            distance = 1 << 62  # the stubs have one entry in the unwind table, so they are one to lapse
+            distance = 1 << 62  # PLT entries share one entry in the unwind table, so they are one to lapse
         begins = max((start for start in unnamed.get(module, []) if at - distance < start <= at), default=None)
         name = "%s+0x%x" % (module, begins) if begins is not None else symbol[1] if symbol else module
         counts[name] = counts.get(name, 0) + 1
