@@ -10,38 +10,36 @@
 #include <unistd.h>
 
 #include "call_tree.h"
+#include "heap.h"
+#include "index.h"
 #include "jit_code.h"
 #include "recording.h"
-#include "wire.h"
+#include "symbols.h"
 
-enum { FIELD_SYMBOLS = 7, FIELD_ADDRESSES = 8, FIELD_SESSION = 15, TURNS_MAX = 64 };
-#define ROOM_BYTES (64u << 10)
+enum { FIELD_SESSION = 15, TURNS_MAX = 64 };
 
 struct place { uint64_t address; bool is_return; };
 
 struct work {
     const struct lapse_session *session;
     struct lapse_jit_code code;
-    struct lapse_map seen, written; /* places; loads by number */
+    struct lapse_map seen; /* places */
     struct place *places;
     uint32_t count;
     struct lapse_wire wire;
     int fd, error;
 };
 
-/* Anonymous memory, and what programs use in its place. */
 static bool is_run_time_code(const struct lapse_session *session, uint64_t address)
 {
-    static const char *const starts[] = { "[anon", "/memfd:", "/dev/zero", "/SYSV" };
     bool covered = false;
     for (uint32_t i = 0; i < session->module_count; i++) {
         const struct lapse_module *module = &session->modules[i];
         if (address < module->start || address >= module->end)
             continue;
         covered = true;
-        for (size_t k = 0; k < sizeof starts / sizeof *starts; k++)
-            if (!strncmp(module->path, starts[k], strlen(starts[k])))
-                return true;
+        if (lapse_is_run_time_code(module->path))
+            return true;
     }
     return !covered;
 }
@@ -106,66 +104,38 @@ static void flush(struct work *work)
     wire->size = 0;
 }
 
-static void write_symbol(struct work *work, const struct lapse_jit_load *load)
+/* What the process itself has said at its end stays: a perf map's last word, a jitdump file's at a time. */
+static bool is_known(const struct work *work, const struct lapse_jit_load *load, uint64_t address)
 {
-    struct lapse_wire *wire = &work->wire;
-    uint32_t number = (uint32_t)(load - work->code.loads), known;
-    if (lapse_map_get(&work->written, number, &known))
-        return;
-    if (lapse_map_put(&work->written, number, 0))
-        work->error = -ENOMEM;
-    const struct lapse_jit_line *line = load->line_count ? &work->code.lines[load->first_line] : NULL;
-    size_t mark = lapse_wire_begin(wire, FIELD_SYMBOLS);
-    lapse_wire_uint(wire, 1, load->start);
-    lapse_wire_uint(wire, 2, load->size);
-    lapse_wire_string(wire, 3, load->name);
-    if (line) {
-        lapse_wire_string(wire, 5, line->file);
-        lapse_wire_uint(wire, 6, line->line);
-    }
-    lapse_wire_uint(wire, 7, load->from_ns);
-    lapse_wire_uint(wire, 8, lapse_jit_code_until(&work->code, load));
-    lapse_wire_end(wire, mark);
-}
-
-/* An AddressInfo has no time: only where nothing else ever stood. */
-static void write_line(struct work *work, const struct place *place, const struct lapse_jit_load *load)
-{
-    struct lapse_wire *wire = &work->wire;
-    const struct lapse_jit_line *line =
-        lapse_jit_code_line(&work->code, load, place->address - place->is_return);
-    if (!line || lapse_session_address(work->session, place->address, place->is_return))
-        return;
-    size_t mark = lapse_wire_begin(wire, FIELD_ADDRESSES);
-    lapse_wire_uint(wire, 1, place->address);
-    size_t inner = lapse_wire_begin(wire, 2);
-    lapse_wire_string(wire, 1, load->name);
-    lapse_wire_string(wire, 3, line->file);
-    lapse_wire_uint(wire, 4, line->line);
-    lapse_wire_end(wire, inner);
-    lapse_wire_uint(wire, 3, place->is_return);
-    lapse_wire_end(wire, mark);
+    const struct lapse_symbol *known = lapse_session_symbol(
+        work->session, address, load->from_ns ? load->from_ns : UINT64_MAX - 1, NULL);
+    return known && (!load->from_ns || known->from_ns == load->from_ns);
 }
 
 static void name_place(struct work *work, const struct place *place)
 {
-    const struct lapse_jit_load *loads[TURNS_MAX];
+    char name[LAPSE_JIT_NAME_MAX + 1];
+    struct lapse_jit_load *loads[TURNS_MAX];
     uint64_t address = place->address - place->is_return;
     uint32_t count = lapse_jit_code_all(&work->code, address, loads, TURNS_MAX);
-    const struct lapse_symbol *known = lapse_session_symbol(work->session, address, UINT64_MAX - 1, NULL);
-    for (uint32_t i = 0; i < count; i++) {
-        bool last = i + 1 == count || !loads[count - 1]->from_ns;
-        const struct lapse_jit_load *load = last ? loads[count - 1] : loads[i];
-        if (work->wire.capacity - work->wire.size < ROOM_BYTES)
+    /* Without times the last one is right; with them each is, at its time. */
+    for (uint32_t i = count && !loads[count - 1]->from_ns ? count - 1 : 0; i < count; i++) {
+        uint32_t size = lapse_demangle(name, sizeof name - 1, loads[i]->name, LAPSE_DEMANGLE_FULL);
+        name[size] = 0;
+        if (work->wire.capacity - work->wire.size < 2 * LAPSE_JIT_PUT_MAX)
             flush(work);
-        /* A perf map's last word is what the process itself wrote at its end. */
-        if (load->from_ns || !known)
-            write_symbol(work, load);
-        if (count == 1)
-            write_line(work, place, load);
-        if (last)
-            break;
+        if (!is_known(work, loads[i], address))
+            lapse_jit_put_symbol(&work->wire, &work->code, loads[i], address, name);
+        if (count == 1 && !lapse_session_address(work->session, place->address, place->is_return))
+            lapse_jit_put_line(&work->wire, &work->code, loads[i], place->address, place->is_return, name);
     }
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    uint64_t left = x->address - x->is_return, right = y->address - y->is_return;
+    return left < right ? -1 : left > right;
 }
 
 static int name_session(struct work *work)
@@ -173,6 +143,8 @@ static int name_session(struct work *work)
     work->wire = (struct lapse_wire){ .bytes = malloc(LAPSE_CHUNK_MAX), .capacity = LAPSE_CHUNK_MAX - 16 };
     if (!work->wire.bytes)
         return -ENOMEM;
+    if (work->count)
+        qsort(work->places, work->count, sizeof *work->places, by_address);
     for (uint32_t i = 0; i < work->count && !work->error; i++)
         name_place(work, &work->places[i]);
     flush(work);
@@ -182,18 +154,22 @@ static int name_session(struct work *work)
 
 static void free_work(struct work *work)
 {
-    lapse_jit_code_free(&work->code);
+    if (work->code.allocator)
+        lapse_jit_code_free(&work->code);
     lapse_map_free(&work->seen);
-    lapse_map_free(&work->written);
     free(work->places);
 }
 
 static int read_tables(struct work *work, int map, int dump)
 {
-    int error = dump >= 0 ? lapse_jit_code_read_dump(&work->code, dump) : 0;
+    struct lapse_jit_source map_file = lapse_jit_file(&map), dump_file = lapse_jit_file(&dump);
+    work->code.allocator = &lapse_heap;
+    int error = dump >= 0 ? lapse_jit_code_read_dump(&work->code, &dump_file) : 0;
     /* What a jitdump file says is better: it has times. */
-    if ((error == -EBADMSG || !work->code.load_count) && map >= 0)
-        error = lapse_jit_code_read_map(&work->code, map);
+    if (error == -EBADMSG || !work->code.load_count) {
+        lapse_jit_code_free(&work->code);
+        error = map >= 0 ? lapse_jit_code_read_map(&work->code, &map_file) : 0;
+    }
     return error == -EBADMSG ? 0 : error;
 }
 

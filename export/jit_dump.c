@@ -5,9 +5,7 @@
 #include "jit_code.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAGIC 0x4a695444u
 #define HEADER_BYTES 40u
@@ -18,19 +16,22 @@
 #define TIME_IS_TSC 1u
 #define ELF_HEADER_BYTES 0x40u
 #define PADDING_MAX 8u /* behind the last entry */
-#define FILE_BYTES_MAX (UINT64_C(1) << 32)
-#define LINES_MAX (UINT32_C(1) << 26)
+#define NAME_BYTES LAPSE_JIT_NAME_MAX
+#define NO_LOAD UINT32_MAX
 
-enum { WINDOW_BYTES = 1 << 16, NAME_BYTES = 4096 };
+enum { WINDOW_BYTES = 1 << 16, RECENT = 64 };
 enum { CODE_LOAD, CODE_MOVE, DEBUG_INFO, CODE_CLOSE };
 
 struct dump {
     struct lapse_jit_code *code;
-    int fd;
+    const struct lapse_jit_source *source;
+    long error; /* of the source, or of ours */
     uint64_t window_offset;
     uint32_t window_size;
     bool no_times;
-    struct lapse_map places; /* start and index of a load to its number */
+    /* Loads by start and index, to find the one that moves: first of each bucket, then `chain`. */
+    uint32_t *buckets, bucket_count;
+    const char *recent[RECENT]; /* names of files that were kept, by their checksum */
     /* Lines that wait for their load. */
     uint64_t lines_of;
     uint32_t first_line, line_count;
@@ -40,16 +41,26 @@ struct dump {
     uint8_t window[WINDOW_BYTES];
 };
 
+static void fill_window(struct dump *dump, uint64_t offset)
+{
+    dump->window_offset = offset;
+    dump->window_size = 0;
+    while (dump->window_size < WINDOW_BYTES && !dump->error) {
+        long got = dump->source->read(dump->source->context, dump->window + dump->window_size,
+                                      WINDOW_BYTES - dump->window_size, offset + dump->window_size);
+        if (got < 0)
+            dump->error = got;
+        if (got <= 0)
+            break;
+        dump->window_size += (uint32_t)got;
+    }
+}
+
 /* Up to `size` bytes at an offset: how many there are. They stay until the next call. */
 static uint32_t view(struct dump *dump, uint64_t offset, uint32_t size, const uint8_t **bytes)
 {
-    if (offset < dump->window_offset || offset + size > dump->window_offset + dump->window_size) {
-        ssize_t got;
-        while ((got = pread(dump->fd, dump->window, WINDOW_BYTES, (off_t)offset)) < 0 && errno == EINTR)
-            ;
-        dump->window_offset = offset;
-        dump->window_size = got > 0 ? (uint32_t)got : 0;
-    }
+    if (offset < dump->window_offset || offset + size > dump->window_offset + dump->window_size)
+        fill_window(dump, offset);
     uint64_t left = dump->window_offset + dump->window_size - offset;
     *bytes = dump->window + (offset - dump->window_offset);
     return left < size ? (uint32_t)left : size;
@@ -69,13 +80,56 @@ static uint64_t number64(const uint8_t *at)
     return value;
 }
 
+static uint32_t bucket_of(const struct dump *dump, uint64_t start, uint64_t index)
+{
+    uint64_t key = start ^ index << 40 ^ index >> 24;
+    return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (dump->bucket_count - 1);
+}
+
+static void chain_load(struct dump *dump, uint32_t number)
+{
+    struct lapse_jit_load *load = &dump->code->loads[number];
+    uint32_t *bucket = &dump->buckets[bucket_of(dump, load->start, load->index)];
+    load->chain = *bucket;
+    *bucket = number;
+}
+
+static void free_buckets(struct dump *dump)
+{
+    const struct lapse_allocator *allocator = dump->code->allocator;
+    if (dump->buckets)
+        allocator->resize(allocator->context, dump->buckets, dump->bucket_count * sizeof *dump->buckets, 0);
+    dump->buckets = NULL;
+}
+
+/* As many buckets as there is room for loads. */
+static int grow_buckets(struct dump *dump)
+{
+    struct lapse_jit_code *code = dump->code;
+    free_buckets(dump);
+    dump->bucket_count = code->load_capacity;
+    size_t size = dump->bucket_count * sizeof *dump->buckets;
+    dump->buckets = code->allocator->resize(code->allocator->context, NULL, 0, size);
+    if (!dump->buckets)
+        return -ENOMEM;
+    memset(dump->buckets, 0xff, size); /* NO_LOAD */
+    for (uint32_t i = 0; i + 1 < code->load_count; i++)
+        chain_load(dump, i);
+    return 0;
+}
+
 static int add_load(struct dump *dump, const struct lapse_jit_load *load, const char *name, uint32_t size)
 {
-    uint32_t number = dump->code->load_count;
-    int error = lapse_jit_code_add(dump->code, load, name, size);
-    if (error || dump->code->load_count == number)
+    struct lapse_jit_code *code = dump->code;
+    uint32_t number = code->load_count;
+    int error = lapse_jit_code_add(code, load, name, size);
+    if (error || code->load_count == number)
         return error;
-    return lapse_map_put(&dump->places, lapse_hash(lapse_hash(0, load->start), load->index), number);
+    if (dump->bucket_count != code->load_capacity)
+        error = grow_buckets(dump);
+    if (!error)
+        chain_load(dump, number);
+    return error;
 }
 
 static bool lines_fit(const struct dump *dump, const struct lapse_jit_load *load)
@@ -83,6 +137,12 @@ static bool lines_fit(const struct dump *dump, const struct lapse_jit_load *load
     const struct lapse_jit_line *lines = &dump->code->lines[dump->first_line];
     return lines[0].address >= load->start &&
            lines[dump->line_count - 1].address - load->start <= load->size + ELF_HEADER_BYTES;
+}
+
+static void forget_lines(struct dump *dump)
+{
+    dump->code->line_count = dump->first_line;
+    dump->line_count = 0;
 }
 
 static int take_load(struct dump *dump, uint64_t body, uint64_t end, uint64_t time_ns)
@@ -100,10 +160,24 @@ static int take_load(struct dump *dump, uint64_t body, uint64_t end, uint64_t ti
         uint64_t offset = dump->code->lines[load.first_line].address - load.start;
         dump->least_offset = offset < dump->least_offset ? offset : dump->least_offset;
     }
-    dump->line_count = 0;
     uint64_t room = end - body - LOAD_BYTES;
     uint32_t got = view(dump, body + LOAD_BYTES, room < NAME_BYTES ? (uint32_t)room : NAME_BYTES, &at);
-    return add_load(dump, &load, (const char *)at, (uint32_t)strnlen((const char *)at, got));
+    uint32_t before = dump->code->load_count;
+    int error = add_load(dump, &load, (const char *)at, (uint32_t)strnlen((const char *)at, got));
+    if (dump->line_count && (dump->code->load_count == before || !load.line_count))
+        forget_lines(dump);
+    dump->line_count = 0;
+    return error;
+}
+
+/* The newest of that start and index. */
+static uint32_t find_load(const struct dump *dump, uint64_t start, uint64_t index)
+{
+    uint32_t number = dump->buckets ? dump->buckets[bucket_of(dump, start, index)] : NO_LOAD;
+    while (number != NO_LOAD && (dump->code->loads[number].start != start ||
+                                 dump->code->loads[number].index != index))
+        number = dump->code->loads[number].chain;
+    return number;
 }
 
 static int take_move(struct dump *dump, uint64_t body, uint64_t end, uint64_t time_ns)
@@ -112,8 +186,8 @@ static int take_move(struct dump *dump, uint64_t body, uint64_t end, uint64_t ti
     if (end - body < MOVE_BYTES || view(dump, body, MOVE_BYTES, &at) < MOVE_BYTES)
         return 0;
     uint64_t from = number64(at + 16), to = number64(at + 24), index = number64(at + 40);
-    uint32_t number;
-    if (!lapse_map_get(&dump->places, lapse_hash(lapse_hash(0, from), index), &number))
+    uint32_t number = find_load(dump, from, index);
+    if (number == NO_LOAD)
         return 0;
     struct lapse_jit_load *old = &dump->code->loads[number], moved = *old;
     if (!old->end_ns)
@@ -125,28 +199,24 @@ static int take_move(struct dump *dump, uint64_t body, uint64_t end, uint64_t ti
     return add_load(dump, &moved, moved.name, (uint32_t)strlen(moved.name));
 }
 
-static int by_address(const void *a, const void *b)
+/* One copy of the names that come again and again. */
+static const char *keep_file(struct dump *dump, const char *file, uint32_t size)
 {
-    const struct lapse_jit_line *x = a, *y = b;
-    return x->address < y->address ? -1 : x->address > y->address;
+    const char **recent = &dump->recent[lapse_crc32c(0, file, size) % RECENT];
+    if (!*recent || strncmp(*recent, file, size) || (*recent)[size])
+        *recent = lapse_jit_code_keep(dump->code, file, size);
+    return *recent;
 }
 
 static int add_line(struct dump *dump, uint64_t address, uint32_t line, const char *file, uint32_t size)
 {
     struct lapse_jit_code *code = dump->code;
-    struct lapse_jit_line *lines = lapse_array_grow(code->lines, code->line_count, sizeof *lines);
-    if (!lines)
-        return -ENOMEM;
-    code->lines = lines;
     /* One byte 0xff: the file of the line before. */
     bool same = size == 1 && (uint8_t)file[0] == 0xff && dump->line_count;
-    const char *kept = same ? lines[code->line_count - 1].file
-                            : lapse_strings_keep_bytes(&code->strings, file, size);
-    if (!kept)
-        return -ENOMEM;
-    lines[code->line_count++] = (struct lapse_jit_line){ address, kept, line };
-    dump->line_count++;
-    return 0;
+    const char *kept = same ? code->lines[code->line_count - 1].file : keep_file(dump, file, size);
+    int error = kept ? lapse_jit_code_add_line(code, address, kept, line) : -ENOMEM;
+    dump->line_count += !error;
+    return error;
 }
 
 /* V8 (Node 20) writes names out of memory that it has freed: bytes that are no text, and shorter than the
@@ -161,12 +231,6 @@ static bool is_name(const uint8_t *name, uint32_t size)
     return size > 0;
 }
 
-static void forget_lines(struct dump *dump)
-{
-    dump->code->line_count = dump->first_line;
-    dump->line_count = 0;
-}
-
 static int take_lines(struct dump *dump, uint64_t body, uint64_t end)
 {
     const uint8_t *at;
@@ -176,7 +240,7 @@ static int take_lines(struct dump *dump, uint64_t body, uint64_t end)
     dump->lines_of = number64(at);
     dump->first_line = dump->code->line_count;
     dump->line_count = 0;
-    for (; count && end - offset > 16 && dump->code->line_count < LINES_MAX; count--) {
+    for (; count && end - offset > 16; count--) {
         uint32_t wanted = end - offset < 16 + NAME_BYTES ? (uint32_t)(end - offset) : 16 + NAME_BYTES;
         uint32_t got = view(dump, offset, wanted, &at);
         const uint8_t *name_end = got > 16 ? memchr(at + 16, 0, got - 16) : NULL;
@@ -190,10 +254,7 @@ static int take_lines(struct dump *dump, uint64_t body, uint64_t end)
     }
     if (count || end - offset > PADDING_MAX)
         forget_lines(dump); /* one entry that makes no sense makes all of them doubtful */
-    if (dump->line_count)
-        qsort(dump->code->lines + dump->first_line, dump->line_count, sizeof(struct lapse_jit_line),
-              by_address);
-    return 0;
+    return lapse_jit_code_sort_lines(dump->code, dump->first_line, dump->line_count);
 }
 
 /* One record; the size of it, 0 at the end or where the file makes no sense any more. */
@@ -228,21 +289,38 @@ static int open_dump(struct dump *dump, uint64_t *first)
     return 0;
 }
 
-int lapse_jit_code_read_dump(struct lapse_jit_code *code, int fd)
+static int read_records(struct dump *dump)
 {
-    struct dump *dump = malloc(sizeof *dump);
     uint64_t offset = 0, size;
+    uint32_t before = dump->code->line_count;
+    int error = open_dump(dump, &offset);
+    while (!error && !dump->error && (size = take_record(dump, offset, &error))) {
+        offset += size;
+        if (offset > dump->source->bytes_max)
+            error = -EFBIG;
+    }
+    if (dump->least_offset != UINT64_MAX && dump->least_offset >= ELF_HEADER_BYTES)
+        for (uint32_t i = before; i < dump->code->line_count; i++)
+            dump->code->lines[i].address -= ELF_HEADER_BYTES;
+    return dump->error ? (int)dump->error : error;
+}
+
+int lapse_jit_code_read_dump(struct lapse_jit_code *code, const struct lapse_jit_source *source)
+{
+    const struct lapse_allocator *allocator = code->allocator;
+    struct dump *dump = allocator->resize(allocator->context, NULL, 0, sizeof *dump);
+    const uint64_t *wanted = code->wanted;
     if (!dump)
         return -ENOMEM;
-    *dump = (struct dump){ .code = code, .fd = fd, .least_offset = UINT64_MAX };
-    uint32_t before = code->line_count;
-    int error = open_dump(dump, &offset);
-    while (!error && offset < FILE_BYTES_MAX && (size = take_record(dump, offset, &error)))
-        offset += size;
-    if (dump->least_offset != UINT64_MAX && dump->least_offset >= ELF_HEADER_BYTES)
-        for (uint32_t i = before; i < code->line_count; i++)
-            code->lines[i].address -= ELF_HEADER_BYTES;
-    lapse_map_free(&dump->places);
-    free(dump);
-    return error;
+    memset(dump, 0, sizeof *dump);
+    dump->code = code;
+    dump->source = source;
+    dump->least_offset = UINT64_MAX;
+    /* What nobody wants may move to a place that matters, or end what stood there. */
+    code->wanted = NULL;
+    int error = read_records(dump);
+    code->wanted = wanted;
+    free_buckets(dump);
+    allocator->resize(allocator->context, dump, sizeof *dump, 0);
+    return error ? error : lapse_jit_code_settle(code);
 }

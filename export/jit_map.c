@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Reader of perf maps for the command line (jit_code.h): whole lines "START SIZE name", hexadecimal. */
+/* Reader of perf maps (jit_code.h): whole lines "START SIZE name", hexadecimal. */
 #include "jit_code.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { BUFFER_BYTES = 1 << 16, NAME_BYTES = 4096 };
-#define FILE_BYTES_MAX (UINT64_C(1) << 30)
+enum { BUFFER_BYTES = 1 << 16 };
 
 static const char *take_hex(const char *at, const char *end, uint64_t *value)
 {
@@ -38,27 +35,27 @@ static int take_line(struct lapse_jit_code *code, const char *line, const char *
         return 0;
     size_t name_size = (size_t)(end - at - 1);
     return lapse_jit_code_add(code, &load, at + 1,
-                              name_size < NAME_BYTES ? (uint32_t)name_size : NAME_BYTES);
+                              name_size < LAPSE_JIT_NAME_MAX ? (uint32_t)name_size : LAPSE_JIT_NAME_MAX);
 }
 
-int lapse_jit_code_read_map(struct lapse_jit_code *code, int fd)
+static int take_lines(struct lapse_jit_code *code, const struct lapse_jit_source *source, char *buffer)
 {
-    char *buffer = malloc(BUFFER_BYTES);
     uint64_t offset = 0;
     size_t held = 0;
     bool skipping = false; /* a line longer than the buffer */
-    int error = buffer ? 0 : -ENOMEM;
-    while (!error && offset < FILE_BYTES_MAX) {
-        ssize_t got = pread(fd, buffer + held, BUFFER_BYTES - held, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
+    for (;;) {
+        long got = source->read(source->context, buffer + held, BUFFER_BYTES - held, offset);
         if (got <= 0)
-            break; /* without its newline the last line may still be being written */
+            return (int)got; /* without its newline the last line may still be being written */
         offset += (uint64_t)got;
+        if (offset > source->bytes_max)
+            return -EFBIG;
         held += (size_t)got;
         char *line = buffer, *end;
-        while (!error && (end = memchr(line, '\n', held - (size_t)(line - buffer)))) {
-            error = skipping ? 0 : take_line(code, line, end);
+        while ((end = memchr(line, '\n', held - (size_t)(line - buffer)))) {
+            int error = skipping ? 0 : take_line(code, line, end);
+            if (error)
+                return error;
             skipping = false;
             line = end + 1;
         }
@@ -69,6 +66,15 @@ int lapse_jit_code_read_map(struct lapse_jit_code *code, int fd)
             held = 0;
         }
     }
-    free(buffer);
-    return error;
+}
+
+int lapse_jit_code_read_map(struct lapse_jit_code *code, const struct lapse_jit_source *source)
+{
+    const struct lapse_allocator *allocator = code->allocator;
+    char *buffer = allocator->resize(allocator->context, NULL, 0, BUFFER_BYTES);
+    if (!buffer)
+        return -ENOMEM;
+    int error = take_lines(code, source, buffer);
+    allocator->resize(allocator->context, buffer, BUFFER_BYTES, 0);
+    return error ? error : lapse_jit_code_settle(code);
 }

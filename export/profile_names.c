@@ -138,7 +138,7 @@ static uint32_t unnamed_function(struct lapse_profile *profile, const struct lap
     char name[NAME_BYTES];
     if (!module)
         snprintf(name, sizeof name, "[unknown]");
-    else if (is_anonymous(module->path))
+    else if (module->path[0] == '[') /* an offset would say nothing: no file has it */
         snprintf(name, sizeof name, "%s", module->path);
     else
         snprintf(name, sizeof name, "%.*s+0x%" PRIx64, NAME_BYTES - 24, lapse_profile_last_part(module->path),

@@ -49,8 +49,7 @@ static bool send(struct lapse_store *store)
     return true;
 }
 
-/* Room for one more item in this chunk or a new one. */
-static bool room(struct lapse_store *store)
+bool lapse_store_room(struct lapse_store *store)
 {
     return store->wire.size < FULL || send(store);
 }
@@ -175,7 +174,7 @@ static bool put_modules(struct lapse_store *store)
     for (uint32_t i = 0; i < store->known_count; i++) {
         if (!store->known[i].changed)
             continue;
-        if (!room(store))
+        if (!lapse_store_room(store))
             return false;
         put_module(&store->wire, &store->known[i]);
         store->known[i].changed = false;
@@ -187,7 +186,7 @@ static bool put_thread(struct lapse_store *store, struct lapse_store_thread *thr
 {
     if (!thread->changed)
         return true;
-    if (!room(store))
+    if (!lapse_store_room(store))
         return false;
     struct lapse_wire *wire = &store->wire;
     size_t mark = lapse_wire_begin(wire, CHUNK_THREADS);
@@ -207,7 +206,7 @@ static bool put_nodes(struct lapse_store *store)
     uint32_t count;
     const struct lapse_call_node *nodes = lapse_call_tree_nodes(store->tree, &count);
     for (uint32_t i = store->nodes_written + 1; i < count; i++) {
-        if (!room(store))
+        if (!lapse_store_room(store))
             return false;
         if (!store->chunk_has_nodes)
             lapse_wire_uint(&store->wire, CHUNK_FIRST_NODE, i);
@@ -228,7 +227,7 @@ static bool put_labels(struct lapse_store *store)
     char text[LABEL_BYTES];
     for (; store->label_sets_written < store->label_set_count; store->label_sets_written++) {
         const struct lapse_label_set *set = &store->label_sets[store->label_sets_written];
-        if (!room(store))
+        if (!lapse_store_room(store))
             return false;
         size_t mark = lapse_wire_begin(&store->wire, CHUNK_LABELS);
         lapse_wire_uint(&store->wire, 1, store->label_sets_written + 1);
@@ -250,7 +249,7 @@ static bool put_spans(struct lapse_store *store)
     char text[LABEL_BYTES];
     for (uint32_t i = 0; i < store->span_count; i++) {
         const struct lapse_pending_span *span = &store->spans[i];
-        if (!room(store)) {
+        if (!lapse_store_room(store)) {
             /* What went out stays out. */
             memmove(store->spans, span, (store->span_count - i) * sizeof *span);
             store->span_count -= i;
@@ -359,7 +358,7 @@ void lapse_store_write(struct lapse_store *store)
         if (thread && !put_thread(store, thread))
             return;
     }
-    if (!put_labels(store) || !put_spans(store) || !put_nodes(store) || !room(store))
+    if (!put_labels(store) || !put_spans(store) || !put_nodes(store) || !lapse_store_room(store))
         return;
     if (store->wire.size + store->pending_count * 60 > LAPSE_CHUNK_MAX - 4096 && !send(store))
         return;
@@ -385,14 +384,14 @@ void lapse_store_write_symbols(struct lapse_store *store, const struct lapse_fun
     if (store->unsent)
         return;
     for (uint32_t i = 0; i < count; i++) {
-        if (!names[i].name)
+        if (!names[i].name || names[i].run_time)
             continue;
-        if (!room(store))
+        if (!lapse_store_room(store))
             return;
         uint64_t from_ns, until_ns;
         lapse_store_module_of(store, names[i].function, &from_ns, &until_ns);
         size_t mark = lapse_wire_begin(&store->wire, CHUNK_SYMBOLS);
-        lapse_wire_uint(&store->wire, 1, lapse_function_address(names[i].function));
+        lapse_wire_uint(&store->wire, 1, names[i].start);
         lapse_wire_uint(&store->wire, 2, names[i].size);
         lapse_wire_string(&store->wire, 3, names[i].name);
         if (names[i].system_name && strcmp(names[i].name, names[i].system_name))
@@ -401,7 +400,7 @@ void lapse_store_write_symbols(struct lapse_store *store, const struct lapse_fun
         lapse_wire_uint(&store->wire, 8, until_ns);
         lapse_wire_end(&store->wire, mark);
     }
-    if (store->unread_modules && room(store))
+    if (store->unread_modules && lapse_store_room(store))
         put_counters(store); /* again: this one is known only now */
     send(store);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "outputs.h"
+#include "sort.h"
 #include "state.h"
 #include "sys.h"
 #include "text.h"

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "message.h"
+#include "sort.h"
 #include "state.h"
 #include "symbols.h"
 #include "sys.h"
@@ -21,30 +22,6 @@
 static const char *const pseudo_names[] = {
     "", "[truncated]", "[unwind failed]", "[not sampled]",
 };
-
-/* Heap sort of numbers: no recursion, no memory. */
-void lapse_sort(uint32_t *items, uint32_t count, lapse_less *less, void *context)
-{
-    for (uint32_t end = count, start = count / 2; end > 1;) {
-        uint32_t at, item;
-        if (start) {
-            at = --start;
-            item = items[at];
-        } else {
-            item = items[--end];
-            items[end] = items[0];
-            at = 0;
-        }
-        for (uint32_t child; (child = 2 * at + 1) < end; at = child) {
-            if (child + 1 < end && less(context, items[child], items[child + 1]))
-                child++;
-            if (!less(context, item, items[child]))
-                break;
-            items[at] = items[child];
-        }
-        items[at] = item;
-    }
-}
 
 void lapse_writer_open(struct lapse_writer *writer, struct lapse_store *store, const char *suffix)
 {
@@ -158,18 +135,26 @@ static const char *keep(struct lapse_store *store, const char *text, size_t size
     return copy;
 }
 
+void lapse_names_set(struct lapse_names *names, uint32_t i, const char *system_name)
+{
+    char name[NAME_MAX_BYTES];
+    struct lapse_function_name *function = &names->functions[i];
+    if (function->name)
+        return;
+    uint32_t size = lapse_demangle(name, sizeof name - 1, system_name, LAPSE_DEMANGLE_FULL);
+    function->system_name = system_name;
+    function->name = keep(names->store, name, size);
+}
+
 static void take_answers(struct lapse_names *names, const struct lapse_symbol_request *requests,
                          uint32_t first, uint32_t count)
 {
-    char name[NAME_MAX_BYTES];
     for (uint32_t i = 0; i < count; i++) {
-        struct lapse_function_name *function = &names->functions[first + i];
-        if (!requests[i].system_name || function->name)
+        if (!requests[i].system_name)
             continue;
-        uint32_t size = lapse_demangle(name, sizeof name - 1, requests[i].system_name, LAPSE_DEMANGLE_FULL);
-        function->system_name = requests[i].system_name;
-        function->name = keep(names->store, name, size);
-        function->size = requests[i].size;
+        lapse_names_set(names, first + i, requests[i].system_name);
+        names->functions[first + i].start = requests[i].start;
+        names->functions[first + i].size = requests[i].size;
     }
 }
 
@@ -178,7 +163,7 @@ static void say_budget(void)
     lapse_message(LAPSE_MESSAGE_BUDGET, "LAPSE_EXIT_BUDGET_MS was not enough for all names", NULL, NULL, NULL);
 }
 
-/* Names for functions [first, first + count), all in one module (NULL: code in no file). */
+/* Names for functions [first, first + count), all in one module. */
 static void name_functions(struct lapse_names *names, const struct lapse_store_module *known,
                            uint32_t first, uint32_t count, uint64_t deadline_ns)
 {
@@ -188,11 +173,7 @@ static void name_functions(struct lapse_names *names, const struct lapse_store_m
         return;
     for (uint32_t i = 0; i < count; i++)
         requests[i].address = lapse_function_address(names->functions[first + i].function);
-    int result = 0;
-    if (known && known->module.path[0] == '/')
-        result = lapse_symbols_find_until(&known->module, requests, count, &store->allocator, deadline_ns);
-    else
-        lapse_symbols_find_perf_map((int)lapse_runtime.pid, requests, count, &store->allocator);
+    int result = lapse_symbols_find_until(&known->module, requests, count, &store->allocator, deadline_ns);
     take_answers(names, requests, first, count);
     store->unread_modules += result == -ESTALE;
     if (result == -ETIME)
@@ -206,7 +187,7 @@ static const struct lapse_store_module *module_of(const struct lapse_names *name
     return lapse_store_module_of(names->store, names->functions[i].function, &from_ns, &until_ns);
 }
 
-/* `module+0xstart` for what no symbol table names. */
+/* `module+0xstart` for what no symbol table names, where that says anything. */
 static void name_by_address(struct lapse_names *names, uint32_t i)
 {
     struct lapse_function_name *function = &names->functions[i];
@@ -217,8 +198,10 @@ static void name_by_address(struct lapse_names *names, uint32_t i)
     const char *path = known ? known->module.path : "[unknown]";
     const char *slash = path[0] == '/' ? strrchr(path, '/') : NULL;
     lapse_text_string(&text, slash ? slash + 1 : path);
-    lapse_text_string(&text, "+");
-    lapse_text_hex(&text, known ? address - known->module.bias : address);
+    if (path[0] != '[') {
+        lapse_text_string(&text, "+");
+        lapse_text_hex(&text, address - known->module.bias);
+    }
     function->name = keep(names->store, bytes, text.size);
     if (!function->name)
         function->name = "[unknown]";
@@ -228,14 +211,25 @@ static void resolve_names(struct lapse_names *names, uint64_t deadline_ns)
 {
     for (uint32_t i = 0, next; i < names->count; i = next) {
         const struct lapse_store_module *known = module_of(names, i);
-        for (next = i + 1; next < names->count; next++)
-            if (module_of(names, next) != known)
-                break;
+        bool run_time = !known || lapse_is_run_time_code(known->module.path);
+        for (next = i; next < names->count && module_of(names, next) == known; next++)
+            names->functions[next].run_time = run_time;
+        if (run_time)
+            continue;
         if (lapse_sys_clock(CLOCK_MONOTONIC) < deadline_ns)
             name_functions(names, known, i, next - i, deadline_ns);
         else
             say_budget();
     }
+    if (lapse_run_time_names_find(names, deadline_ns) == -ETIME)
+        say_budget();
+}
+
+/* Into the spool, or what stands for it. */
+static void write_names(struct lapse_names *names)
+{
+    lapse_run_time_names_write(names);
+    lapse_store_write_symbols(names->store, names->functions, names->count);
 }
 
 /* Where the function stands, or would stand, in the ascending list. */
@@ -418,7 +412,7 @@ void lapse_outputs_write(struct lapse_store *store, uint64_t deadline_ns)
     if (collect_functions(&names))
         return;
     resolve_names(&names, deadline_ns);
-    lapse_store_write_symbols(store, names.functions, names.count);
+    write_names(&names);
     for (uint32_t i = 0; i < names.count; i++)
         if (!names.functions[i].name)
             name_by_address(&names, i);
@@ -455,7 +449,7 @@ static void add_names(struct lapse_store *store, int fd)
     atomic_store_explicit(&store->spool.fd, fd, memory_order_relaxed);
     store->spool.device = status.st_dev;
     store->spool.inode = status.st_ino;
-    lapse_store_write_symbols(store, names.functions, names.count);
+    write_names(&names);
     store->wire.size = 0; /* a failed write stays out of the session's own file */
     store->unsent = false;
     memcpy((void *)&store->spool, &own, sizeof own);
@@ -463,6 +457,7 @@ static void add_names(struct lapse_store *store, int fd)
         if (names.functions[i].name)
             lapse_arena_resize(&store->arena, (char *)names.functions[i].name,
                                strlen(names.functions[i].name) + 1, 0);
+    lapse_run_time_names_free(&names);
 }
 
 int lapse_outputs_snapshot(struct lapse_store *store, const char *path)

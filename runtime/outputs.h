@@ -4,6 +4,7 @@
 #ifndef LAPSE_RUNTIME_OUTPUTS_H
 #define LAPSE_RUNTIME_OUTPUTS_H
 
+#include "jit_code.h"
 #include "store.h"
 
 #define LAPSE_WRITER_SIZE 65536u
@@ -29,14 +30,21 @@ struct lapse_names {
     struct lapse_store *store;
     struct lapse_function_name *functions;
     uint32_t count;
+    struct lapse_jit_code code; /* made at run time */
 };
+/* A function's name in the store's memory, demangled; what it has already stays. */
+void lapse_names_set(struct lapse_names *names, uint32_t i, const char *system_name);
+
+/* run_time_names.c: perf maps and jitdump files, for the functions marked `run_time`. Returns 0, or
+ * -ETIME past the deadline: then nothing is named. */
+int lapse_run_time_names_find(struct lapse_names *names, uint64_t deadline_ns);
+/* What was found, with times and lines, into the chunk under construction. */
+void lapse_run_time_names_write(struct lapse_names *names);
+void lapse_run_time_names_free(struct lapse_names *names);
 /* Never NULL; pseudo-functions have names in brackets. */
 const char *lapse_names_of(const struct lapse_names *names, uint64_t function);
 
 /* events.c */
 void lapse_events_write(const struct lapse_names *names);
-
-typedef bool lapse_less(void *context, uint32_t a, uint32_t b);
-void lapse_sort(uint32_t *items, uint32_t count, lapse_less *less, void *context);
 
 #endif

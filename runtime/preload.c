@@ -7,6 +7,7 @@
 #include "options.h"
 #include "session.h"
 #include "state.h"
+#include "sys.h"
 
 extern char **environ;
 
@@ -29,6 +30,7 @@ __attribute__((constructor)) static void at_load(void)
     if (!is_preloaded())
         return;
     lapse_runtime.preloaded = true;
+    lapse_runtime.loaded_realtime_ns = lapse_sys_clock(CLOCK_REALTIME);
     /* From the first instruction of the process: what it used before us is due as well. */
     lapse_start_settings(NULL, environ, 0);
 }

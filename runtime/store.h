@@ -147,8 +147,11 @@ void lapse_store_write(struct lapse_store *store);
 struct lapse_function_name {
     uint64_t function; /* as in the tree */
     const char *name, *system_name;
-    uint64_t size;
+    uint64_t start, size; /* of what the name covers */
+    bool run_time;        /* code of no file: its symbols are written by run_time_names.c */
 };
+/* Room for one more item of up to a quarter of a chunk: in the one under construction, or in a new one. */
+bool lapse_store_room(struct lapse_store *store);
 void lapse_store_write_symbols(struct lapse_store *store, const struct lapse_function_name *names,
                                uint32_t count);
 void lapse_store_write_end(struct lapse_store *store, uint32_t reason, uint32_t signal);

@@ -28,10 +28,6 @@ int lapse_symbols_find_until(const struct lapse_mapped_module *module,
                              struct lapse_symbol_request *requests, uint32_t count,
                              const struct lapse_allocator *allocator, uint64_t deadline_ns);
 
-/* JIT code named by /tmp/perf-PID.map: fill what is still without a name. */
-int lapse_symbols_find_perf_map(int pid, struct lapse_symbol_request *requests, uint32_t count,
-                                const struct lapse_allocator *allocator);
-
 enum lapse_demangle { LAPSE_DEMANGLE_FULL, LAPSE_DEMANGLE_SIMPLE, LAPSE_DEMANGLE_NONE };
 
 /* Demangled form of a C++, Rust or D name into `to` (cut at size, never inside a UTF-8 sequence);

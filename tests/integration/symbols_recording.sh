@@ -55,6 +55,72 @@ int main()
 E2
 function='shop::till::count(std::vector<unsigned int, std::allocator<unsigned int> >&, unsigned int)'
 
+# A program that writes jitdump and is killed, or comes to its end when it has an argument.
+jit_program() {
+cat >jit.c <<'E2'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static FILE *dump;
+static void put(const void *bytes, size_t size) { fwrite(bytes, size, 1, dump); }
+static void put32(uint32_t value) { put(&value, 4); }
+static void put64(uint64_t value) { put(&value, 8); }
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+/* for (; edi; edi--); ret */
+static const unsigned char loop[] = { 0xff, 0xcf, 0x75, 0xfc, 0xc3 };
+static void load(unsigned char *at, const char *name, const char *file, uint32_t line)
+{
+    uint64_t address = (uint64_t)at;
+    memset(at, 0xcc, 64);
+    memcpy(at, loop, sizeof loop);
+    put32(2), put32(16 + 16 + 16 + (uint32_t)strlen(file) + 1), put64(now());
+    put64(address), put64(1), put64(address), put32(line), put32(0), put(file, strlen(file) + 1);
+    put32(0), put32(16 + 40 + (uint32_t)strlen(name) + 1 + sizeof loop), put64(now());
+    put32((uint32_t)getpid()), put32((uint32_t)getpid());
+    put64(address), put64(address), put64(sizeof loop), put64(line);
+    put(name, strlen(name) + 1), put(at, sizeof loop);
+    fflush(dump);
+}
+int main(int count, char **arguments)
+{
+    char path[64];
+    unsigned turns = count > 1 ? 300000000 : 800000000;
+    (void)arguments;
+    snprintf(path, sizeof path, "jit-%d.dump", (int)getpid());
+    dump = fopen(path, "w+");
+    put32(0x4a695444), put32(1), put32(40), put32(62), put32(0), put32((uint32_t)getpid());
+    put64(now()), put64(0);
+    fflush(dump);
+    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0);
+    unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void (*work)(unsigned) = (void (*)(unsigned))code, (*other)(unsigned) = (void (*)(unsigned))(code + 1024);
+    load(code, "early", "jit.lua", 11);
+    work(turns);
+    load(code, "late", "jit.lua", 21);
+    work(turns);
+    load(code + 1024, "alone", "jit.lua", 31);
+    other(turns);
+    memcpy(code + 2048, loop, sizeof loop); /* no name for this one: never that of a neighbour */
+    for (int i = 0; i < 4; i++) /* the last second before the end is lost */
+        ((void (*)(unsigned))(code + 2048))(turns);
+    if (count < 2)
+        raise(SIGKILL);
+}
+E2
+gcc -O2 jit.c -o jit
+}
+
 for kind; do
     case $kind in
     elsewhere)
@@ -312,71 +378,92 @@ E2
     jit_dump)
         # Two functions, one after the other at the same address, written as jitdump with lines; the
         # process is killed. Names go by time.
-        cat >jit.c <<'E2'
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
-static FILE *dump;
-static void put(const void *bytes, size_t size) { fwrite(bytes, size, 1, dump); }
-static void put32(uint32_t value) { put(&value, 4); }
-static void put64(uint64_t value) { put(&value, 8); }
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-/* for (; edi; edi--); ret */
-static const unsigned char loop[] = { 0xff, 0xcf, 0x75, 0xfc, 0xc3 };
-static void load(unsigned char *at, const char *name, const char *file, uint32_t line)
-{
-    uint64_t address = (uint64_t)at;
-    memset(at, 0xcc, 64);
-    memcpy(at, loop, sizeof loop);
-    put32(2), put32(16 + 16 + 16 + (uint32_t)strlen(file) + 1), put64(now());
-    put64(address), put64(1), put64(address), put32(line), put32(0), put(file, strlen(file) + 1);
-    put32(0), put32(16 + 40 + (uint32_t)strlen(name) + 1 + sizeof loop), put64(now());
-    put32((uint32_t)getpid()), put32((uint32_t)getpid());
-    put64(address), put64(address), put64(sizeof loop), put64(line);
-    put(name, strlen(name) + 1), put(at, sizeof loop);
-    fflush(dump);
-}
-int main(void)
-{
-    char path[64];
-    snprintf(path, sizeof path, "jit-%d.dump", (int)getpid());
-    dump = fopen(path, "w+");
-    put32(0x4a695444), put32(1), put32(40), put32(62), put32(0), put32((uint32_t)getpid());
-    put64(now()), put64(0);
-    fflush(dump);
-    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0);
-    unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    void (*work)(unsigned) = (void (*)(unsigned))code, (*other)(unsigned) = (void (*)(unsigned))(code + 1024);
-    load(code, "early", "jit.lua", 11);
-    work(800000000);
-    load(code, "late", "jit.lua", 21);
-    work(800000000);
-    load(code + 1024, "alone", "jit.lua", 31);
-    other(800000000);
-    memcpy(code + 2048, loop, sizeof loop); /* no name for this one: never that of a neighbour */
-    for (int i = 0; i < 4; i++) /* the last second before the end is lost */
-        ((void (*)(unsigned))(code + 2048))(800000000);
-    raise(SIGKILL);
-}
-E2
-        gcc -O2 jit.c -o jit
+        jit_program
         timeout 60 "$lapse" record -q -o a.lapse ./jit && fail "not killed"
         text=$(report a.lapse)
         for name in early late alone '[anon:exec]'; do
             has "$text" "$name" 0.1
         done
         "$lapse" report --format=tsv --lines=alone a.lapse | grep -q 'jit.lua.31' || fail "no line of alone"
+        ;;
+    jit_at_exit)
+        # The process itself reads the same at its end. Where one place had two functions, its folded text,
+        # which has no times, names the last.
+        jit_program
+        mkdir elsewhere
+        LAPSE_OUT=$work/own LAPSE_EXPORT=folded LD_PRELOAD=$(dirname "$lapse")/liblapse.so ./jit ends
+        mv jit-*.dump elsewhere/
+        text=$(report own.lapse)
+        for name in early late alone '[anon:exec]'; do
+            has "$text" "$name" 0.1
+        done
+        "$lapse" report --format=tsv --lines=alone own.lapse | grep -q 'jit.lua.31' || fail "no line of alone"
+        for name in late alone '[anon:exec]'; do
+            grep -qF ";$name " own.folded || fail "no $name: $(cat own.folded)"
+        done
+        grep -qE 'early|exec\]\+0x' own.folded && fail "wrong name: $(cat own.folded)"
+        # Under record both read it; nothing is told twice.
+        record both ./jit ends
+        [ "$(strings -n 5 both.lapse | grep -c early)" = 1 ] || fail "told twice: $(strings -n 5 both.lapse | grep early)"
+        ;;
+    jit_stale)
+        # A perf map that is not this program's names nothing: of an earlier process or program of this
+        # number, behind a link, of somebody else. The program is loaded at the addresses that it names.
+        gcc -O2 -x c - -o jit <<'E2'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+int main(int count, char **arguments)
+{
+    char path[64];
+    const char *kind = count > 1 ? arguments[1] : "";
+    static const unsigned char loop[] = { 0xff, 0xcf, 0x75, 0xfc, 0xc3 };
+    unsigned char *code = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    if (strcmp(kind, "earlier")) {
+        FILE *map = fopen(strcmp(kind, "link") ? path : "real.map", "w");
+        fprintf(map, "10000000 5 from_the_map\n");
+        fclose(map);
+    }
+    if (!strcmp(kind, "link") && symlink("real.map", path))
+        return 1;
+    if (!strcmp(kind, "old")) {
+        struct timespec times[2] = { { time(NULL) - 5, 0 }, { time(NULL) - 5, 0 } };
+        utimensat(AT_FDCWD, path, times, 0);
+    }
+    if (!strcmp(kind, "foreign") && chown(path, 65534, 65534))
+        return 77;
+    memcpy(code, loop, sizeof loop);
+    ((void (*)(unsigned))code)(200000000);
+    return 0;
+}
+E2
+        preload=$(dirname "$lapse")/liblapse.so
+        for how in fresh old link foreign earlier; do
+            result=0
+            if [ $how = earlier ]; then
+                LAPSE_OUT=$work/$how LAPSE_EXPORT=folded LD_PRELOAD=$preload bash -c \
+                    'echo "10000000 5 from_the_map" >"/tmp/perf-$$.map"; echo $$ >pid; sleep 0.1; exec ./jit earlier' || result=$?
+            else
+                LAPSE_OUT=$work/$how LAPSE_EXPORT=folded LD_PRELOAD=$preload bash -c \
+                    'echo $$ >pid; exec ./jit "$1"' bash $how || result=$?
+            fi
+            rm -f "/tmp/perf-$(cat pid).map"
+            [ $result = 0 ] || [ $how$result = foreign77 ] || fail "$how: status $result"
+            text=$(cat $how*.folded)
+            if [ $how = fresh ]; then
+                grep -q 'from_the_map' <<<"$text" || fail "fresh: not named: $text"
+            else
+                grep -q '\[anon:exec\]' <<<"$text" || fail "$how: $text"
+                grep -q 'from_the_map' <<<"$text" && [ $result = 0 ] && fail "$how: believed: $text"
+            fi
+        done
         ;;
     jit_killed)
         need node

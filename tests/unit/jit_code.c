@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "heap.h"
 #include "jit_code.h"
 
 struct file { FILE *to; };
@@ -88,10 +90,25 @@ static void put_lines(struct file *file, uint64_t start, uint64_t first, const c
 
 static int read_dump(struct file *file, struct lapse_jit_code *code)
 {
-    *code = (struct lapse_jit_code){ 0 };
+    int fd = fileno(file->to);
+    struct lapse_jit_source source = lapse_jit_file(&fd);
+    *code = (struct lapse_jit_code){ .allocator = &lapse_heap };
     fflush(file->to);
-    int result = lapse_jit_code_read_dump(code, fileno(file->to));
+    int result = lapse_jit_code_read_dump(code, &source);
     fclose(file->to);
+    return result;
+}
+
+static int read_map(const char *text, struct lapse_jit_code *code)
+{
+    FILE *file = tmpfile();
+    int fd = fileno(file);
+    struct lapse_jit_source source = lapse_jit_file(&fd);
+    *code = (struct lapse_jit_code){ .allocator = &lapse_heap };
+    fputs(text, file);
+    fflush(file);
+    int result = lapse_jit_code_read_map(code, &source);
+    fclose(file);
     return result;
 }
 
@@ -105,19 +122,81 @@ Test(jit_code, map_lines_that_come_later_win)
 {
     static const char text[] = "1000 20 first\n1010 20 second one\nnonsense\n0x3000 10 third\n4000 0 empty\n"
                                "5000 10 \nfffffffffffffff0 20 wraps\n6000 10 unfinished";
-    struct lapse_jit_code code = { 0 };
-    FILE *file = tmpfile();
+    struct lapse_jit_code code;
     uint64_t until;
-    fwrite(text, sizeof text - 1, 1, file);
-    fflush(file);
-    cr_assert_eq(lapse_jit_code_read_map(&code, fileno(file)), 0);
-    fclose(file);
+    cr_assert_eq(read_map(text, &code), 0);
     cr_assert_eq(code.load_count, 3);
     cr_assert_str_eq(name_at(&code, 0x1030 - 1, 5, &until), "second one");
     cr_assert_str_eq(name_at(&code, 0x1010, 5, &until), "second one");
     cr_assert_str_eq(name_at(&code, 0x3000, 0, &until), "third");
     cr_assert_str_eq(name_at(&code, 0x1030, 5, &until), "");
     cr_assert_str_eq(name_at(&code, 0xfff, 5, &until), "");
+    lapse_jit_code_free(&code);
+}
+
+/* What stands in a part of a function's place takes that part alone, and what is wanted decides only
+ * about what is kept. */
+Test(jit_code, map_parts)
+{
+    static const char text[] = "1000 100 first\n1080 100 second\n1040 10 third\n9000 10 far\n";
+    static const uint64_t wanted[] = { 0x1030, 0x1060, 0x11ff };
+    struct lapse_jit_code code;
+    struct lapse_jit_load *loads[4];
+    uint64_t start, end, until;
+    cr_assert_eq(read_map(text, &code), 0);
+    cr_assert_eq(lapse_jit_code_all(&code, 0x1030, loads, 4), 1);
+    lapse_jit_code_part(&code, loads[0], 0x1030, &start, &end);
+    cr_assert_eq(start, 0x1000);
+    cr_assert_eq(end, 0x1040);
+    lapse_jit_code_part(&code, loads[0], 0x1060, &start, &end);
+    cr_assert_eq(start, 0x1050);
+    cr_assert_eq(end, 0x1080);
+    cr_assert_eq(lapse_jit_code_all(&code, 0x1090, loads, 4), 2);
+    lapse_jit_code_part(&code, loads[1], 0x1090, &start, &end);
+    cr_assert_str_eq(loads[1]->name, "second");
+    cr_assert_eq(start, 0x1080);
+    cr_assert_eq(end, 0x1180);
+    lapse_jit_code_free(&code);
+    code.wanted = wanted;
+    code.wanted_count = 3;
+    int fd = memfd_create("map", MFD_CLOEXEC);
+    struct lapse_jit_source source = lapse_jit_file(&fd);
+    cr_assert_eq(write(fd, text, sizeof text - 1), (ssize_t)sizeof text - 1);
+    cr_assert_eq(lapse_jit_code_read_map(&code, &source), 0);
+    cr_assert_eq(code.load_count, 1);
+    cr_assert_str_eq(name_at(&code, 0x1060, 1, &until), "first");
+    lapse_jit_code_free(&code);
+    close(fd);
+}
+
+static long fail_behind(void *context, void *to, size_t size, uint64_t offset)
+{
+    uint64_t *limit = context;
+    memset(to, '\n', size);
+    return offset >= *limit ? -ETIME : (long)size;
+}
+
+/* Half a file may give the wrong names. */
+Test(jit_code, ends_with_the_sources_error_and_at_its_bounds)
+{
+    struct lapse_jit_code code = { .allocator = &lapse_heap };
+    uint64_t limit = 1 << 20;
+    struct lapse_jit_source source = { fail_behind, &limit, 1 << 21 };
+    cr_assert_eq(lapse_jit_code_read_map(&code, &source), -ETIME);
+    limit = 0;
+    cr_assert_eq(lapse_jit_code_read_dump(&code, &source), -ETIME);
+    limit = UINT64_MAX;
+    cr_assert_eq(lapse_jit_code_read_map(&code, &source), -EFBIG);
+    lapse_jit_code_free(&code);
+    FILE *file = tmpfile();
+    int fd = fileno(file);
+    for (int i = 0; i < 200; i++)
+        fprintf(file, "%x 10 name\n", 0x1000 + i * 16);
+    fflush(file);
+    source = lapse_jit_file(&fd);
+    code.items_max = 100;
+    cr_assert_eq(lapse_jit_code_read_map(&code, &source), -E2BIG);
+    fclose(file);
     lapse_jit_code_free(&code);
 }
 
@@ -145,7 +224,7 @@ Test(jit_code, dump_moves)
 {
     struct lapse_jit_code code;
     struct file file = make();
-    const struct lapse_jit_load *loads[4];
+    struct lapse_jit_load *loads[4];
     uint64_t until;
     put_header(&file, 0);
     put_load(&file, 100, 0x1000, 64, 5, "moving");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unwind/symbols, plt, perf_map, demangle: names of this process's own functions, and what is no
+/* unwind/symbols, plt, demangle: names of this process's own functions, and what is no
  * symbol table at all. */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -244,38 +244,6 @@ Test(symbols_hostile, damaged_elf_files)
             free((char *)requests[i].system_name);
     }
     free(image);
-}
-
-Test(perf_map, later_lines_win_and_foreign_names_stay)
-{
-    char path[64];
-    struct lapse_symbol_request requests[] = {
-        { .address = 0x1000 },
-        { .address = 0x1fff },
-        { .address = 0x2000 },
-        { .address = 0x3000, .system_name = "kept" },
-    };
-    int pid = 2000000000; /* above the greatest pid of any kernel */
-    snprintf(path, sizeof path, "/tmp/perf-%d.map", pid);
-    FILE *file = fopen(path, "w");
-    fputs("1000 1000 old name\nnonsense\n1000 800 new name with spaces\n3000 10 other\n0x2000 zz "
-          "bad\n2000 10 cut",
-          file);
-    fclose(file);
-    cr_assert_eq(lapse_symbols_find_perf_map(pid, requests, 4, &allocator), 0);
-    cr_assert_str_eq(requests[0].system_name, "new name with spaces");
-    cr_assert_eq(requests[0].size, 0x800);
-    cr_assert_str_eq(requests[1].system_name, "old name");
-    cr_assert_null(requests[2].system_name, "a line without its end may still be being written");
-    cr_assert_str_eq(requests[3].system_name, "kept");
-    free((char *)requests[0].system_name);
-    free((char *)requests[1].system_name);
-    requests[0].system_name = NULL;
-    unlink(path);
-    cr_assert_eq(symlink("/proc/self/maps", path), 0);
-    cr_assert_eq(lapse_symbols_find_perf_map(pid, requests, 1, &allocator), 0);
-    cr_assert_null(requests[0].system_name);
-    unlink(path);
 }
 
 static void demangles(const char *name, enum lapse_demangle style, const char *expected)
