@@ -8,7 +8,7 @@ if(TARGET lapse_unwind_offline)
     target_link_libraries(lapse-addresses PRIVATE lapse_unwind_offline)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/bench/symbols CONTENT "#!/bin/sh
 exec python3 ${CMAKE_CURRENT_LIST_DIR}/symbols.py ${PROJECT_BINARY_DIR}/bench/tools/lapse-addresses \\
-    ${CMAKE_CURRENT_LIST_DIR}/symbols_program.cc
+    ${CMAKE_CURRENT_LIST_DIR}/symbols_program.cc \"$@\"
 ")
     file(CHMOD ${PROJECT_BINARY_DIR}/bench/symbols PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
         GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

@@ -3,11 +3,12 @@
 """Names of 100,000 distinct addresses of a binary with more than 200 MB of debug information: lapse
 beside llvm-symbolizer and eu-addr2line -i, fed the same list in the same run.
 
-usage: symbols.py LAPSE_ADDRESSES SOURCE
+usage: symbols.py LAPSE_ADDRESSES SOURCE [LIMIT]
 
 The binary is made here: one translation unit is compiled once, copied 66 times under other names and
 linked into one library. Prints TSV: tool, addresses, seconds, peak memory in KiB. A tool that takes
-longer than 30 times lapse's time and a minute is ended and its row says so with ">".
+longer than LIMIT seconds (else than 30 times lapse's time and a minute) is ended and its row says so
+with ">".
 """
 import os, random, re, resource, signal, subprocess, sys, tempfile, time
 
@@ -60,6 +61,7 @@ def measure(command, addresses, limit):
 
 def main():
     tool, source = sys.argv[1:3]
+    fixed = float(sys.argv[3]) if len(sys.argv) > 3 else None
     random.seed(1)
     with tempfile.TemporaryDirectory(prefix="lapse-symbols-") as folder:
         binary = build(folder, os.path.abspath(source))
@@ -69,12 +71,12 @@ def main():
             out.writelines("%#x\n" % address for address in random.sample(range(start, start + size), ADDRESSES))
         print("# %.0f MB of debug information, %.0f MB of code" % (debug / 1e6, size / 1e6))
         print("tool\taddresses\tseconds\tpeak KiB", flush=True)
-        limit = 600
+        limit = fixed or 600
         for name, command in (("lapse", [tool, binary]), ("llvm-symbolizer", ["llvm-symbolizer", "--obj=" + binary]),
                               ("eu-addr2line", ["eu-addr2line", "-i", "-f", "-e", binary])):
             seconds, peak = measure(command, addresses, limit)
             print("%s\t%d\t%s%.2f\t%d" % (name, ADDRESSES, ">" if seconds < 0 else "", abs(seconds), peak), flush=True)
-            if name == "lapse":
+            if name == "lapse" and not fixed:
                 limit = max(60, 30 * seconds)
 
 
