@@ -168,6 +168,7 @@ void lapse_each_loss(const struct lapse_profile *profile, void *context,
         { "guessed frames", c->guessed_frames },
         { "unsampled threads", c->unsampled_threads },
         { "unsampled ns", c->unsampled_ns },
+        { "signal taken by the program", c->signal_taken },
         { "bad chunks", profile->damage.bad_chunks },
     };
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)

@@ -78,6 +78,7 @@ static void write_counters(struct lapse_page_stream *stream, const struct lapse_
         { "not sampled, CPU time", c->unsampled_ns },
         { "late ticks", c->late_ticks },
         { "rate lowered", c->rate_lowered },
+        { "signal taken by the program", c->signal_taken },
         { "rule cache full", c->cache_full },
         { "write errors", c->write_errors },
         { "lapse's own handler, CPU time", c->handler_ns },

@@ -61,6 +61,9 @@ static int loss_notes(struct lapse_profile *profile)
     if (lost->unread_modules)
         error |= note(profile, "%" PRIu64 " modules could not be read at exit: their files had changed or were gone",
                       lost->unread_modules);
+    if (lost->signal_taken)
+        error |= note(profile, "the program set its own handler for the signal %" PRIu64 " times by raw "
+                      "system calls: ticks until it was taken back are [not sampled]", lost->signal_taken);
     if (lost->rate_lowered)
         error |= note(profile, "the rate of %" PRIu64 " threads was lowered to bound the cost",
                       lost->rate_lowered);

@@ -10,6 +10,7 @@
 #include "message.h"
 #include "own_frames.h"
 #include "ring_file.h"
+#include "signal_keeper.h"
 #include "store.h"
 #include "sys.h"
 
@@ -172,7 +173,7 @@ static bool turn(uint32_t requests)
         lapse_drain_finish();
         return false;
     }
-    if (now >= lapse_runtime.end_ns && lapse_session_expire())
+    if ((now >= lapse_runtime.end_ns || !lapse_signal_keep_on(now)) && lapse_session_expire())
         return false;
     if (!lapse_store_init(&lapse_store)) { /* without memory they stay in the ring */
         take_records();

@@ -78,6 +78,8 @@ static void write_head(struct events *events)
     write_pair(writer, "late_ticks", store->late_ticks);
     write_pair(writer, "unsampled_threads",
                atomic_load_explicit(&lapse_runtime.unsampled_threads, memory_order_relaxed));
+    write_pair(writer, "signal_taken",
+               atomic_load_explicit(&lapse_runtime.signal_taken, memory_order_relaxed));
     write_pair(writer, "lost_samples", store->lost_samples);
     write_pair(writer, "handler_ns", totals.handler_ns);
     write_pair(writer, "drain_ns", lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID));

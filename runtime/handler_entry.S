@@ -32,6 +32,7 @@ lapse_handler_entry:
     movl %edi, %ebx
     movq %rsi, %r12
     movq %rdx, %r13
+    movq 8(%rbp), %rcx /* where we return to: the kernel's restorer, or a host that called us */
     call lapse_handler_enter
     /* Return addresses that stay behind in memory that the host will use uninitialised would be
      * taken for callers by a scan for them (unwind/guess_sig.c): the frames just left are cleared.

@@ -22,7 +22,8 @@
 /* A handler may take 1/5 of what its ticks stand for. */
 #define COST_SHARE 5
 
-LAPSE_SIGSAFE uintptr_t lapse_handler_enter(int signal, siginfo_t *info, void *context);
+LAPSE_SIGSAFE uintptr_t lapse_handler_enter(int signal, siginfo_t *info, void *context,
+                                            uintptr_t return_address);
 LAPSE_SIGSAFE void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *context);
 
 /* The slot whose tick this is, NULL when it is none of ours. Nothing in siginfo is trusted: the
@@ -56,15 +57,19 @@ bool lapse_session_owns_tick(int signal, const void *siginfo)
     return slot_of_tick(signal, siginfo) != NULL;
 }
 
-/* Context: the host's stack. Returns the stack to go on with, 0 when the tick needs nothing more. */
-LAPSE_SIGSAFE uintptr_t lapse_handler_enter(int signal, siginfo_t *info, void *context)
+/* Context: the host's stack. Returns the stack to go on with, 0 when the tick needs nothing more. A
+ * host that took the signal past us and calls what it found there may have other signals let through:
+ * its ticks are not sampled, and the signal is soon ours again. */
+LAPSE_SIGSAFE uintptr_t lapse_handler_enter(int signal, siginfo_t *info, void *context,
+                                            uintptr_t return_address)
 {
     struct lapse_slot *slot = slot_of_tick(signal, info);
     if (!slot) {
-        lapse_interpose_foreign(signal, info, context); /* errno is the host handler's affair */
+        /* errno is the host handler's affair */
+        lapse_interpose_foreign(signal, info, context, return_address);
         return 0;
     }
-    if (!tick_is_current(slot, info))
+    if (!tick_is_current(slot, info) || !lapse_interpose_from_kernel(return_address))
         return 0;
     return lapse_slot_stack_top(slot);
 }

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Puts a function of ours in the place of the C library's. */
 #define LAPSE_INTERPOSE __attribute__((visibility("default")))
@@ -32,8 +33,12 @@ int lapse_interpose_begin(const struct lapse_interpose_options *options);
 /* A signal that is not one of our ticks: treat it as the host's own action says, with the host's
  * mask, flags and siginfo. Must run on the stack that the kernel delivered to (the host's handler
  * may use much of it and may leave by siglongjmp), outside the handler's gate, with `context` as
- * the kernel gave it. Context: the handler's entry, every signal masked. */
-void lapse_interpose_foreign(int signal, siginfo_t *info, void *context);
+ * the kernel gave it. `return_address`: of the entry. Context: the handler's entry, every signal
+ * masked. */
+void lapse_interpose_foreign(int signal, siginfo_t *info, void *context, uintptr_t return_address);
+
+/* Did the kernel call the entry, or a handler of the host that took it for its predecessor? */
+bool lapse_interpose_from_kernel(uintptr_t return_address);
 
 /* Somebody may have replaced our handler without passing through the interposed calls (a raw system
  * call, profil()): take the new action for the host's wish and put the entry back. Raw system calls

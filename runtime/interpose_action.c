@@ -10,10 +10,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include "interpose_state.h"
 #include "real.h"
 #include "session.h"
+#include "signal_keeper.h"
 #include "state.h"
 
 #define KERNEL_SA_RESTORER 0x04000000
@@ -34,15 +36,27 @@ struct kernel_action {
  * next version and publishes it. A reader would have to sleep through VERSIONS - 1 changes within
  * one copy to see a torn one. */
 enum { VERSIONS = 64 };
-static struct sigaction versions[VERSIONS];
-static atomic_uint current;
+struct record {
+    struct sigaction versions[VERSIONS];
+    atomic_uint current;
+};
+static struct record host_action;
+/* What the host had when it last took the signal past us: a handler that was installed by a raw system
+ * call found our entry there, and may call it for what stood before. */
+static struct record action_before;
+static atomic_bool was_taken; /* action_before holds something */
 static atomic_flag writing = ATOMIC_FLAG_INIT;
 static atomic_bool interrupts; /* siginterrupt(signal, 1) was called */
 
-void lapse_host_action_read(struct sigaction *action)
+static void read_action(struct record *record, struct sigaction *action)
 {
     /* Acquire pairs with the release in store_action: else a half-written version is read. */
-    *action = versions[atomic_load_explicit(&current, memory_order_acquire) % VERSIONS];
+    *action = record->versions[atomic_load_explicit(&record->current, memory_order_acquire) % VERSIONS];
+}
+
+void lapse_host_action_read(struct sigaction *action)
+{
+    read_action(&host_action, action);
 }
 
 bool lapse_host_has_handler(void)
@@ -66,12 +80,12 @@ static void unlock_actions(uint64_t mask)
     lapse_sys_restore_signals(mask);
 }
 
-static void store_action(const struct sigaction *action)
+static void store_action(struct record *record, const struct sigaction *action)
 {
-    unsigned next = atomic_load_explicit(&current, memory_order_relaxed) + 1;
-    versions[next % VERSIONS] = *action;
-    /* Release: the version before its number; pairs with the acquire in lapse_host_action_read. */
-    atomic_store_explicit(&current, next, memory_order_release);
+    unsigned next = atomic_load_explicit(&record->current, memory_order_relaxed) + 1;
+    record->versions[next % VERSIONS] = *action;
+    /* Release: the version before its number; pairs with the acquire in read_action. */
+    atomic_store_explicit(&record->current, next, memory_order_release);
 }
 
 /* Our entry as the kernel has it. A host whose own handler wants system calls interrupted gets
@@ -103,7 +117,7 @@ void lapse_host_action_exchange(const struct sigaction *action, struct sigaction
         fresh.sa_restorer = lapse_taken.restorer;
         sigdelset(&fresh.sa_mask, SIGKILL);
         sigdelset(&fresh.sa_mask, SIGSTOP);
-        store_action(&fresh);
+        store_action(&host_action, &fresh);
         install_entry(lapse_taken_signal());
     }
     unlock_actions(mask);
@@ -123,14 +137,19 @@ bool lapse_interpose_recheck(void)
     if (!number || lapse_sys(SYS_rt_sigaction, number, 0, &now, KERNEL_SET_SIZE) != 0 ||
         now.handler == lapse_taken.entry)
         return false;
-    struct sigaction host;
+    struct sigaction host, before;
     memset(&host, 0, sizeof host);
     host.sa_sigaction = now.handler;
     host.sa_flags = (int)now.flags;
     host.sa_restorer = now.restorer;
     memcpy(&host.sa_mask, &now.mask, sizeof now.mask);
     uint64_t mask = lock_actions();
-    store_action(&host);
+    lapse_host_action_read(&before);
+    if (before.sa_sigaction != host.sa_sigaction) { /* else it has put its own back */
+        store_action(&action_before, &before);
+        atomic_store_explicit(&was_taken, true, memory_order_release);
+    }
+    store_action(&host_action, &host);
     install_entry(number);
     unlock_actions(mask);
     return true;
@@ -156,7 +175,7 @@ int lapse_interpose_begin(const struct lapse_interpose_options *options)
                           memory_order_relaxed);
     atomic_store_explicit(&lapse_taken.pid, (int)lapse_sys(SYS_getpid), memory_order_relaxed);
     if (old.sa_sigaction != options->entry)
-        store_action(&old);
+        store_action(&host_action, &old);
     memset(&entry, 0, sizeof entry);
     entry.sa_sigaction = options->entry;
     entry.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
@@ -182,6 +201,7 @@ void lapse_interpose_fork_child(void)
     atomic_store_explicit(&lapse_taken.pid, (int)lapse_sys(SYS_getpid), memory_order_relaxed);
     lapse_host_action_fork_child();
     lapse_mask_fork_child();
+    lapse_interpose_recheck();
 }
 
 /* The default action of most signals ends the process. Ours stands in its way, so it steps aside and
@@ -220,7 +240,7 @@ static void call_host(int number, const struct sigaction *action, siginfo_t *inf
     /* A handler may write the mask that holds after its return. */
     if ((*interrupted & lapse_signal_bit(number)) && !lapse_taken.respect_mask) {
         *interrupted &= ~lapse_signal_bit(number);
-        lapse_mask_wish(true);
+        lapse_mask_wish_with(*interrupted);
     }
 }
 
@@ -233,9 +253,36 @@ static bool is_stray_tick(const siginfo_t *info)
             (info->si_code >= POLL_IN && info->si_code <= POLL_HUP));
 }
 
-void lapse_interpose_foreign(int number, siginfo_t *info, void *context)
+bool lapse_interpose_from_kernel(uintptr_t return_address)
+{
+    return return_address == (uintptr_t)lapse_taken.restorer;
+}
+
+/* The host's handler calls the entry as its predecessor: that is what the host had before. Two that
+ * took the signal one after the other both found the entry, so the second such call for one signal
+ * is the end of the line. Runs as a part of the host's handler. */
+static __thread __attribute__((tls_model("initial-exec"))) void *in_call;
+
+static void call_predecessor(int number, siginfo_t *info, void *context)
 {
     struct sigaction action;
+    read_action(&action_before, &action);
+    if (in_call == context || action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN)
+        return;
+    in_call = context;
+    action.sa_sigaction(number, info, context);
+    in_call = NULL;
+}
+
+void lapse_interpose_foreign(int number, siginfo_t *info, void *context, uintptr_t return_address)
+{
+    struct sigaction action;
+    if (atomic_load_explicit(&was_taken, memory_order_acquire) &&
+        !lapse_interpose_from_kernel(return_address)) {
+        call_predecessor(number, info, context);
+        return;
+    }
+    in_call = NULL; /* a handler may have left by siglongjmp */
     if (number != lapse_taken_signal() || is_stray_tick(info) ||
         lapse_mask_defers(number, info, context))
         return;
@@ -362,6 +409,14 @@ LAPSE_INTERPOSE int sigignore(int number)
     memset(&action, 0, sizeof action);
     action.sa_handler = SIG_IGN;
     return sigaction(number, &action, NULL);
+}
+
+/* A host that sets its handler by a raw system call often starts its timer by this one. */
+LAPSE_INTERPOSE int setitimer(__itimer_which_t which, const struct itimerval *fresh,
+                              struct itimerval *old)
+{
+    lapse_signal_keep();
+    return LAPSE_REAL(setitimer)(which, fresh, old);
 }
 
 /* gprof's sampling (-pg, profil) sets its handler inside the C library, past the calls above: put

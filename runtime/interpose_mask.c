@@ -8,9 +8,11 @@
  * signal, in waits for it, and after a signal of the host's own reached a thread with W set (then it
  * must stay pending, so the thread blocks it for real).
  *
- * A known limit: W is not part of what siglongjmp, swapcontext and the return from a handler put
- * back. A host that blocks the signal, leaves by one of these and reads the mask still sees it
- * blocked. And with LAPSE_RESPECT_MASK=1 a tick may be pending where the signal is blocked: the kernel
+ * W is not part of what siglongjmp, swapcontext and the return from a handler put back, and a raw
+ * system call changes the mask behind our back (the Go runtime's threads begin with everything blocked
+ * and let go of it so). Therefore W is kept with the other signals that were blocked at the time: where
+ * the kernel has let one of them go meanwhile, the wish is over. Known limits: a mask that names no
+ * signal but ours leaves nothing to tell it by. And with LAPSE_RESPECT_MASK=1 a tick may be pending where the signal is blocked: the kernel
  * then merges the host's next one with it. Called by the host in any context; lapse_mask_defers by the handler. */
 #include "interpose.h"
 
@@ -24,6 +26,8 @@
 /* W. Initial-exec: reading it can neither allocate nor lock. Atomic, since another thread looks at
  * the main thread's. */
 static __thread __attribute__((tls_model("initial-exec"))) atomic_bool wished;
+/* What else was blocked with it; the thread's own, its handlers only take bits away. */
+static __thread __attribute__((tls_model("initial-exec"))) uint64_t wished_with;
 /* The main thread's W, when a session was begun in it. */
 static _Atomic(atomic_bool *) main_wished;
 
@@ -45,6 +49,30 @@ static bool kernel_block(int number, bool block)
     return (before & bit) != 0;
 }
 
+/* Signals that nobody but the host blocks: not ours, not those that the C library keeps to itself. */
+static uint64_t telling(uint64_t mask)
+{
+    uint64_t others = lapse_signal_bit(SIGKILL) | lapse_signal_bit(SIGSTOP) | lapse_signal_bit(32) |
+                      lapse_signal_bit(33) | lapse_signal_bit(lapse_taken_signal());
+    return mask & ~others;
+}
+
+void lapse_mask_wish_with(uint64_t mask)
+{
+    wished_with = telling(mask);
+    lapse_mask_wish(true);
+}
+
+/* The host has changed the mask to `kernel` without us: then W is over. */
+static bool wish_is_over(uint64_t kernel)
+{
+    if (!(wished_with & ~kernel))
+        return false;
+    wished_with = 0;
+    lapse_mask_wish(false);
+    return true;
+}
+
 void lapse_mask_session_begin(void)
 {
     if (lapse_sys(SYS_getpid) == lapse_sys(SYS_gettid))
@@ -57,8 +85,12 @@ void lapse_mask_thread_begin(bool wish)
     int number = lapse_taken_signal();
     if (!number || lapse_taken.respect_mask)
         return;
-    bool blocked = kernel_block(number, false);
-    lapse_mask_wish(wish || blocked);
+    uint64_t bit = lapse_signal_bit(number), before = 0;
+    lapse_sys(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, &before, sizeof bit);
+    if (wish || (before & bit))
+        lapse_mask_wish_with(before);
+    else
+        lapse_mask_wish(false);
 }
 
 bool lapse_mask_for_new_thread(const pthread_attr_t *attr)
@@ -126,7 +158,7 @@ static bool send_to_main(int number, const siginfo_t *info)
 bool lapse_mask_defers(int number, siginfo_t *info, ucontext_t *context)
 {
     open_parcel(info);
-    if (!lapse_mask_wished())
+    if (!lapse_mask_wished() || wish_is_over(*(uint64_t *)(void *)&context->uc_sigmask))
         return false;
     bool to_thread = info->si_code == SI_TKILL;
     atomic_bool *of_main = atomic_load_explicit(&main_wished, memory_order_relaxed);
@@ -176,12 +208,21 @@ static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how,
         lapse_mask_wish(before);
         return result;
     }
+    uint64_t word = 0, old_word;
+    memcpy(&old_word, &previous, sizeof old_word);
+    if (before && wish_is_over(old_word))
+        before = false;
+    if (set)
+        memcpy(&word, set, sizeof word);
     /* Where K was set it stays, and goes with whoever set it: not even for a moment may a tick come
      * into our own handler (where libunwind passes here) or into one that masks it. */
     if (blocks && sigismember(&previous, number) == 0) {
-        lapse_mask_wish(true);
+        lapse_mask_wish_with(how == SIG_BLOCK ? word | old_word : word);
         if (how == SIG_SETMASK)
             kernel_block(number, false);
+    } else if (set && how != SIG_BLOCK) {
+        /* Only ever less: it may be a handler that sets this mask, our own among them. */
+        wished_with &= how == SIG_UNBLOCK ? ~word : word;
     }
     if (before)
         sigaddset(&previous, number);

@@ -55,6 +55,8 @@ bool lapse_host_has_handler(void);
  * lets it through? */
 bool lapse_mask_wished(void);
 void lapse_mask_wish(bool blocked);
+/* It does, and blocked `mask` with it. */
+void lapse_mask_wish_with(uint64_t mask);
 void lapse_mask_fork_child(void);
 /* In lapse_interpose_begin: see lapse_mask_thread_begin. */
 void lapse_mask_session_begin(void);

@@ -18,6 +18,7 @@
 #include "interpose.h"
 #include "real.h"
 #include "session.h"
+#include "signal_keeper.h"
 #include "state.h"
 #include "sys.h"
 
@@ -179,6 +180,7 @@ LAPSE_INTERPOSE int pthread_create(pthread_t *thread, const pthread_attr_t *attr
         atomic_fetch_add_explicit(&lapse_runtime.unsampled_threads, 1, memory_order_relaxed);
         return create(thread, attr, start, argument);
     }
+    lapse_signal_keep();
     slot->start = start;
     slot->argument = argument;
     slot->stack = (struct lapse_stack_bounds){ 0, stack_size_of(attr) };

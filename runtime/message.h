@@ -28,6 +28,7 @@ enum lapse_message {
     LAPSE_MESSAGE_CLOCK,   /* another clock than asked for */
     LAPSE_MESSAGE_RING,    /* words in the ring that no handler wrote */
     LAPSE_MESSAGE_BUDGET,  /* the exit budget was not enough */
+    LAPSE_MESSAGE_SIGNAL,  /* the host has the signal */
     LAPSE_MESSAGE_INFO,    /* only with LAPSE_VERBOSE; may repeat */
 };
 

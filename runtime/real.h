@@ -18,6 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <threads.h>
 #include <time.h>
@@ -56,6 +57,7 @@ struct sembuf;
     F(int, sigwait, (const sigset_t *, int *)) \
     F(int, sigwaitinfo, (const sigset_t *, siginfo_t *)) \
     F(int, sigtimedwait, (const sigset_t *, siginfo_t *, const struct timespec *)) \
+    F(int, setitimer, (__itimer_which_t, const struct itimerval *, struct itimerval *)) \
     F(int, profil, (unsigned short *, size_t, size_t, unsigned int)) \
     F(void, __monstartup, (unsigned long, unsigned long)) \
     F(int, moncontrol, (int)) \

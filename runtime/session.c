@@ -19,6 +19,7 @@
 #include "message.h"
 #include "real.h"
 #include "ring_file.h"
+#include "signal_keeper.h"
 #include "state.h"
 #include "store.h"
 #include "sys.h"
@@ -201,6 +202,7 @@ static int new_identity(bool open)
     atomic_store_explicit(&lapse_runtime.unsampled_threads, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_runtime.unsampled_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_runtime.rate_lowered, 0, memory_order_relaxed);
+    lapse_signal_keeper_reset();
     lapse_drain_reset();
     int result = lapse_ring_renew(open);
     return result ? result : expand_path();
@@ -403,6 +405,7 @@ static void quiet_timers(enum lapse_finish_reason reason, uint64_t *late)
         for_each_living(forgive_late, NULL);
     *late = 0;
     for_each_living(add_late, late);
+    lapse_signal_keeper_end(*late);
 }
 
 /* The drain thread writes; where none can be had, we do it in its place. */

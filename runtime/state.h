@@ -48,6 +48,7 @@ struct lapse_runtime {
     char program[256];
     /* Any thread. */
     _Atomic uint64_t unsampled_threads, unsampled_ns, rate_lowered;
+    _Atomic uint64_t signal_taken; /* times that the host's own handler stood where ours should */
     /* The drain thread; see drain.h. */
     _Atomic uint32_t drain;
 };

@@ -2,7 +2,7 @@
 # Programs under LD_PRELOAD: totals, shares, threads, allocation, options.
 if(TARGET lapse_shared)
     set(preload_folder ${PROJECT_BINARY_DIR}/tests/integration)
-    foreach(source shares.c threads.c own_malloc.c forks.c exceptions.cc)
+    foreach(source shares.c threads.c own_malloc.c forks.c raw_signal.c exceptions.cc)
         get_filename_component(name ${source} NAME_WE)
         add_executable(preload-${name} preload/${source})
         set_target_properties(preload-${name} PROPERTIES OUTPUT_NAME ${name}
@@ -10,8 +10,8 @@ if(TARGET lapse_shared)
         target_compile_options(preload-${name} PRIVATE -O2 -fomit-frame-pointer -fno-builtin-malloc)
         target_link_libraries(preload-${name} PRIVATE Threads::Threads)
     endforeach()
-    set(preload_cases sqlite xz python exceptions shares nothing malloc late living exits own_frames fast options messages)
-    set(preload_long_cases living_5000 short)
+    set(preload_cases sqlite xz python exceptions shares nothing malloc late living exits own_frames fast options messages raw_signal)
+    set(preload_long_cases living_5000 short cgo)
     foreach(case ${preload_cases} ${preload_long_cases})
         add_test(NAME integration.preload_${case}
             COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/preload/check.py ${case}

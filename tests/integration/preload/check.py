@@ -7,8 +7,10 @@ Each run has a folder of its own; all figures are printed.
 import glob
 import math
 import os
+import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 
@@ -78,7 +80,7 @@ def require(truth, text):
 
 
 def program(name):
-    path = shutil.which(name) if os.sep not in name else name
+    path = shutil.which(name)
     if not path:
         print("skipped: no " + name)
         sys.exit(77)
@@ -247,6 +249,51 @@ def case_messages():
             run.stderr.count("\n") == 2, "a folder that is not there: %r" % run.stderr)
     run = Run([HOSTS + "/shares", "0.5"], {"LAPSE_OUT": "/proc/none/x", "LAPSE_QUIET": "1"})
     require(run.status == 0 and run.stderr == "", "and quiet: %r" % run.stderr)
+
+
+def run_raw(mode, sampled):
+    run = Run([HOSTS + "/raw_signal", mode])
+    late = int(run.facts["late_ticks"]) / max(run.samples(), 1)
+    require(run.status == 0, "%s: the program's own ticks come (%d)" % (mode, run.status))
+    require(late <= 1 - sampled, "%s: %.1f %% of the CPU time is sampled" % (mode, 100 - 100 * late))
+    return run
+
+
+def case_raw_signal():
+    """A handler set by a raw system call is found by the next setitimer, pthread_create or turn of the
+    drain thread, chained to and replaced; one that insists keeps the signal."""
+    for mode, sampled in (("plain", 0.85), ("bare", 0.55), ("chain", 0.85), ("thread", 0.85)):
+        run = run_raw(mode, sampled)
+        require(run.stderr == "", "%s: nothing is said: %r" % (mode, run.stderr))
+        require(int(run.facts["signal_taken"]) == (mode != "thread"), "%s: counted" % mode)
+    run = run_raw("fight", 0)
+    require(run.stderr.startswith("lapse: the program sets a handler of its own for signal 27 by raw system calls; ") and
+            run.stderr.count("\n") == 1, "fight: one line: %r" % run.stderr)
+    require(1 < int(run.facts["signal_taken"]) <= 10, "fight: given up: " + run.facts["signal_taken"])
+
+
+def case_cgo():
+    """A Go program with C in it, profiled by Go's own runtime/pprof at the same time. Its threads begin
+    with every signal blocked and let go of them by raw system calls; it ends by one, too."""
+    go = program("/usr/lib/go-1.19/bin/go")
+    here, lapse = os.path.dirname(os.path.abspath(__file__)), os.path.dirname(LIBRARY) + "/lapse"
+    program("gcc")
+    with tempfile.TemporaryDirectory(prefix="lapse-cgo-") as folder:
+        for name in ("cgo.go", "go.mod"):
+            shutil.copy(here + "/cgo/" + name, folder)
+        environment = {**os.environ, "HOME": folder, "GOPROXY": "off", "GOFLAGS": "-mod=mod", "CGO_ENABLED": "1"}
+        subprocess.run([go, "build", "-o", "host", "."], cwd=folder, env=environment, check=True)
+        subprocess.run([lapse, "record", "--quiet", "-o", "r.lapse", "--", "./host", "own.prof"], cwd=folder, check=True,
+                       stdout=subprocess.DEVNULL, timeout=60)
+        own = subprocess.run([go, "tool", "pprof", "-top", "-unit=ms", "host", "own.prof"], cwd=folder, env=environment,
+                             check=True, capture_output=True, text=True).stdout
+        ours = subprocess.run([lapse, "report", "r.lapse"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    print(own[:600] + ours[:900])
+    go_seconds = float(re.search(r"Total samples = ([0-9.]+)ms", own).group(1)) / 1000
+    seconds = float(re.search(r"([0-9.]+) s of CPU time", ours).group(1))
+    require(abs(seconds - go_seconds) <= 0.1 * seconds + 0.1, "lapse %.3f s, Go %.3f s" % (seconds, go_seconds))
+    require("in_c" in ours and "inGo" in ours and "in_c" in own and "inGo" in own, "both see C and Go")
+    require("the rest ran before" not in ours, "nothing is missing")
 
 
 CASES = {name[5:]: value for name, value in globals().items() if name.startswith("case_")}

@@ -1,0 +1,2 @@
+module hosts/cgo
+go 1.19
