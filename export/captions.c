@@ -159,7 +159,8 @@ void lapse_each_loss(const struct lapse_profile *profile, void *context,
     const struct lapse_counters *c = &profile->counters;
     const struct { const char *name; uint64_t value; } losses[] = {
         { "dropped: ring full", c->dropped_ring_full },
-        { "dropped: gate closed", c->dropped_gate_closed },
+        { "cut: code being resolved", c->dropped_gate_closed },
+        { "dropped spans", c->dropped_spans },
         { "lost: not written", c->lost_samples },
         { "merged ticks", c->merged_ticks },
         { "late ticks", c->late_ticks },

@@ -132,6 +132,7 @@ static void put_head(struct writer *writer, const char *what)
     put_pair(writer, "unsampled_threads", counters->unsampled_threads);
     put_pair(writer, "signal_taken", counters->signal_taken);
     put_pair(writer, "lost_samples", counters->lost_samples);
+    put_pair(writer, "dropped_spans", counters->dropped_spans);
     put_pair(writer, "handler_ns", counters->handler_ns);
     put_pair(writer, "drain_ns", counters->drain_ns);
 }

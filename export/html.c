@@ -67,8 +67,9 @@ static void write_counters(struct lapse_page_stream *stream, const struct lapse_
         { "recorded", c->recorded },
         { "ticks merged by the kernel", c->merged_ticks },
         { "dropped, ring full", c->dropped_ring_full },
-        { "dropped, gate closed", c->dropped_gate_closed },
+        { "cut, code being resolved", c->dropped_gate_closed },
         { "dropped, CPU time", c->dropped_weight_ns },
+        { "dropped spans", c->dropped_spans },
         { "lost samples", c->lost_samples },
         { "truncated stacks", c->truncated },
         { "unwind failures", c->unwind_failures },
@@ -202,7 +203,7 @@ static void write_processes(struct lapse_page_stream *stream, const struct lapse
         lapse_page_uint(stream, (uint64_t)process->clock);
         lapse_page_uint(stream, process->period_ns);
         lapse_page_uint(stream, c->recorded);
-        lapse_page_uint(stream, c->dropped_ring_full + c->dropped_gate_closed + c->lost_samples);
+        lapse_page_uint(stream, c->dropped_ring_full + c->lost_samples);
         write_end_reason(stream, process);
         lapse_page_uint(stream, process->run);
     }

@@ -37,12 +37,15 @@ static double seconds(uint64_t ns)
 static int loss_notes(struct lapse_profile *profile)
 {
     const struct lapse_counters *lost = &profile->counters;
-    uint64_t dropped = lost->dropped_ring_full + lost->dropped_gate_closed;
     int error = 0;
-    if (dropped)
-        error |= note(profile, "%" PRIu64 " samples dropped (%" PRIu64 " buffer full, %" PRIu64
-                      " while code was resolved), %.3f s of CPU time", dropped, lost->dropped_ring_full,
-                      lost->dropped_gate_closed, seconds(lost->dropped_weight_ns));
+    if (lost->dropped_ring_full || lost->dropped_weight_ns)
+        error |= note(profile, "%" PRIu64 " samples dropped (buffer full), %.3f s of CPU time",
+                      lost->dropped_ring_full, seconds(lost->dropped_weight_ns));
+    if (lost->dropped_gate_closed)
+        error |= note(profile, "%" PRIu64 " stacks cut while another thread resolved code: below [unwind failed]",
+                      lost->dropped_gate_closed);
+    if (lost->dropped_spans)
+        error |= note(profile, "%" PRIu64 " spans dropped (buffer full, or nested too deep)", lost->dropped_spans);
     if (lost->late_ticks)
         error |= note(profile, "%" PRIu64 " samples were due but their thread ended before: shown as "
                       "[not sampled]", lost->late_ticks);

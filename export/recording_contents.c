@@ -344,7 +344,8 @@ static void take_counters(struct lapse_counters *to, const Lapse__Counters *from
         .rate_lowered = from->rate_lowered, .cache_full = from->cache_full,
         .write_errors = from->write_errors, .threads_seen = from->threads_seen,
         .dropped_weight_ns = from->dropped_weight_ns, .lost_samples = from->lost_samples,
-        .unread_modules = from->unread_modules, .signal_taken = from->signal_taken,
+        .dropped_spans = from->dropped_spans, .unread_modules = from->unread_modules,
+        .signal_taken = from->signal_taken,
     };
 }
 

@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "annotations.h"
+#include "drain.h"
 #include "outputs.h"
 #include "sort.h"
 #include "state.h"
@@ -81,8 +83,9 @@ static void write_head(struct events *events)
     write_pair(writer, "signal_taken",
                atomic_load_explicit(&lapse_runtime.signal_taken, memory_order_relaxed));
     write_pair(writer, "lost_samples", store->lost_samples);
+    write_pair(writer, "dropped_spans", atomic_load_explicit(&lapse_annotations_dropped, memory_order_relaxed));
     write_pair(writer, "handler_ns", totals.handler_ns);
-    write_pair(writer, "drain_ns", lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID));
+    write_pair(writer, "drain_ns", lapse_drain_cpu_ns());
 }
 
 /* Lists of a SampleBlock that matter here, walked side by side. */
