@@ -84,7 +84,10 @@ LAPSE_API int lapse_stop(void);
 LAPSE_API int lapse_pause(void);
 LAPSE_API int lapse_resume(void);
 
-/* Write every sample taken so far to the spool file. Returns 0 or a negative errno. */
+/* Write to the spool file what was sampled: every sample that was taken before the call is in the file when
+ * it returns 0, whoever else flushes or stops at the time. Returns 0 (also when no session runs), -ETIMEDOUT
+ * after the exit budget, -EDEADLK in a handler that interrupted lapse_stop(), or another negative errno: the
+ * first failed write of the session. */
 LAPSE_API int lapse_flush(void);
 
 /* Write what there is so far, names included, into a new recording at `path`, while sampling goes on.
@@ -130,7 +133,7 @@ LAPSE_API void lapse_label_pop(void);
 LAPSE_API const char *lapse_intern(const char *text);
 
 /* Spans: exact intervals of the application (not sampled), shown on the timeline beside the samples.
- * They nest per thread, 16 deep; deeper ones are counted and left out. A span is recorded at its end;
+ * They nest per thread, 16 deep; deeper ones are left out and counted as dropped. A span is recorded at its end;
  * one whose ring is full is lost and counted. `name` as with labels. Cost: two clock readings and a
  * system call or two. Threads: each has its own. Signals: async-signal-safe, if the handler ends what
  * it began. */

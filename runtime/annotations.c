@@ -190,8 +190,12 @@ LAPSE_API void lapse_span_end(void)
 {
     struct lapse_annotations *own = &lapse_annotations;
     uint32_t session = open_session();
-    if (!session || own->session != session || !own->span_depth || --own->span_depth >= LAPSE_SPANS_MAX)
+    if (!session || own->session != session || !own->span_depth)
         return;
+    if (--own->span_depth >= LAPSE_SPANS_MAX) {
+        atomic_fetch_add_explicit(&lapse_annotations_dropped, 1, memory_order_relaxed);
+        return;
+    }
     struct lapse_record record = {
         .kind = LAPSE_RECORD_SPAN, .thread = own_number(own), .tid = (uint32_t)own->tid,
         .time_ns = now_ns(),

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "control.h"
 #include "drain.h"
 #include "lapse.h"
 #include "message.h"
@@ -17,25 +18,24 @@ int lapse_start_settings(const struct lapse_options *options, char *const *envir
 
 int lapse_start_settings(const struct lapse_options *options, char *const *environment, uint64_t from_ns)
 {
-    /* Large, so not on a host's stack; one start at a time gets past lapse_session_start. */
-    static struct lapse_settings settings;
-    static _Atomic int busy;
+    static struct lapse_settings settings; /* large, so not on a host's stack; the owner's of control.h */
     char line[512] = "";
     struct lapse_text error = { line, 0, sizeof line };
     if (getauxval(AT_SECURE)) {
         lapse_session_disable();
         return -EPERM;
     }
-    if (atomic_exchange_explicit(&busy, 1, memory_order_acquire))
-        return -EBUSY;
-    int result = lapse_options_read(&settings, options, environment, &error);
+    int result = lapse_control_begin();
+    if (result)
+        return result;
+    result = lapse_options_read(&settings, options, environment, &error);
     lapse_message_configure(settings.quiet, settings.verbose);
     if (!result)
         result = lapse_session_start(&settings, from_ns, &error);
     if (result && line[0])
         lapse_message(result == -EINVAL ? LAPSE_MESSAGE_OPTION : LAPSE_MESSAGE_SETUP, line,
                       "; this process is not profiled", NULL, NULL);
-    atomic_store_explicit(&busy, 0, memory_order_release);
+    lapse_control_end();
     return result;
 }
 

@@ -316,7 +316,7 @@ static void put_counters(struct lapse_store *store)
         atomic_load_explicit(&lapse_runtime.unsampled_threads, memory_order_relaxed),
         atomic_load_explicit(&lapse_runtime.unsampled_ns, memory_order_relaxed),
         store->late_ticks, totals.handler_ns,
-        lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID),
+        lapse_drain_cpu_ns(),
         atomic_load_explicit(&lapse_runtime.rate_lowered, memory_order_relaxed),
         lapse_unwind_cache_full(), store->write_errors,
         atomic_load_explicit(&lapse_slots.next_thread, memory_order_relaxed),

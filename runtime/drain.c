@@ -130,6 +130,15 @@ void lapse_drain_finish(void)
     /* release: everything is written; pairs with the acquire in lapse_drain_ask */
     atomic_store_explicit(&lapse_drain.finished, 1, memory_order_release);
     lapse_sys_wake(&lapse_drain.finished);
+    /* release: as above, for who waits for a flush: what it asked for is written */
+    atomic_fetch_add_explicit(&lapse_drain.ended, 1, memory_order_release);
+    atomic_fetch_add_explicit(&lapse_drain.flushes, 1, memory_order_release);
+    lapse_sys_wake(&lapse_drain.flushes);
+}
+
+uint64_t lapse_drain_cpu_ns(void)
+{
+    return lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID) - lapse_drain.before_ns;
 }
 
 void lapse_drain_reset(void)
@@ -152,6 +161,7 @@ void lapse_drain_reset(void)
     atomic_store_explicit(&lapse_drain.requests, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.finished, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.error, 0, memory_order_relaxed);
+    lapse_drain.before_ns = 0;
     interval_ns = INTERVAL_FIRST;
     next_scan_ns = 0;
 }

@@ -43,8 +43,9 @@ struct lapse_drain {
     _Atomic uint32_t alive;     /* thread id; the kernel sets 0 and wakes when the thread is gone */
     _Atomic uint32_t flushes;   /* futex: flush requests answered */
     _Atomic uint32_t finished;  /* futex: 1 once a finish is done */
+    _Atomic uint32_t ended;     /* finishes done in this process; never reset */
     _Atomic int32_t error;      /* first failure of the session */
-    _Atomic uint64_t cpu_ns;
+    uint64_t before_ns;         /* CPU time of the thread that writes the outputs, from before it did */
     _Atomic uint64_t not_before_ns; /* no thread is started earlier; 0: any time */
     _Atomic uint32_t private_files; /* its descriptors are not the host's */
     /* Set when the session starts. */
@@ -82,6 +83,8 @@ bool lapse_drain_wait_gone(uint64_t timeout_ns);
 /* What the thread runs; also called in place of it when no thread can be had (`finish` only). */
 void lapse_drain_main(void);
 void lapse_drain_finish(void);
+/* CPU time that draining and writing have cost; by the thread that does it. */
+uint64_t lapse_drain_cpu_ns(void);
 /* Forget everything collected (start of a session, child of a fork). No drain thread runs. */
 void lapse_drain_reset(void);
 
@@ -91,6 +94,8 @@ long lapse_drain_clone(uint64_t flags, void *stack, void *parent_tid, void *chil
 /* scan.c: find threads that came without us, clean up after those that went. Drain thread, or the
  * thread that starts a session. */
 void lapse_scan_threads(void);
+/* Child of a fork: whoever was looking is not here. */
+void lapse_scan_forget(void);
 
 /* By a thread whose own slot has just become LIVE: take back what a scan made for it meanwhile. Every
  * signal is blocked. Returns at once while no thread lives that a scan found. */

@@ -40,7 +40,7 @@ static void stayed_parent(void)
 
 LAPSE_INTERPOSE pid_t fork(void)
 {
-    if (!lapse_session_is_mine())
+    if (!lapse_session_was_mine())
         return LAPSE_REAL(fork)();
     lapse_session_fork_prepare();
     pid_t pid = LAPSE_REAL(fork)();
@@ -50,7 +50,7 @@ LAPSE_INTERPOSE pid_t fork(void)
 
 LAPSE_INTERPOSE pid_t _Fork(void)
 {
-    if (!lapse_session_is_mine())
+    if (!lapse_session_was_mine())
         return LAPSE_REAL(_Fork)();
     lapse_session_fork_prepare();
     pid_t pid = LAPSE_REAL(_Fork)();
@@ -62,7 +62,7 @@ LAPSE_INTERPOSE pid_t _Fork(void)
 LAPSE_INTERPOSE int forkpty(int *terminal, char *name, const struct termios *settings,
                             const struct winsize *size)
 {
-    if (!lapse_session_is_mine())
+    if (!lapse_session_was_mine())
         return LAPSE_REAL(forkpty)(terminal, name, settings, size);
     lapse_session_fork_prepare();
     pid_t pid = LAPSE_REAL(forkpty)(terminal, name, settings, size);
@@ -130,7 +130,7 @@ LAPSE_INTERPOSE int clone(int (*function)(void *), void *stack, int flags, void 
     void *tls = va_arg(more, void *);
     pid_t *child_tid = va_arg(more, pid_t *);
     va_end(more);
-    if ((flags & CLONE_VM) || !function || !stack || !lapse_session_is_mine())
+    if ((flags & CLONE_VM) || !function || !stack || !lapse_session_was_mine())
         return LAPSE_REAL(clone)(function, stack, flags, argument, parent_tid, tls, child_tid);
     struct clone_start start = { function, argument };
     lapse_session_fork_prepare();

@@ -57,7 +57,7 @@ static long raw(long number, const long a[6])
 
 static long raw_fork(long number, const long a[6])
 {
-    if (!lapse_session_is_mine())
+    if (!lapse_session_was_mine())
         return raw(number, a);
     lapse_session_fork_prepare();
     long pid = raw(number, a);

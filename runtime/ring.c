@@ -27,6 +27,18 @@ uint64_t lapse_ring_used(const struct lapse_ring *ring)
     return atomic_load_explicit(&ring->control->head, memory_order_relaxed) - tail;
 }
 
+uint64_t lapse_ring_head(const struct lapse_ring *ring)
+{
+    /* relaxed: what the calling thread pushed itself is in it; of others it need not know */
+    return atomic_load_explicit(&ring->control->head, memory_order_relaxed);
+}
+
+bool lapse_ring_is_past(const struct lapse_ring *ring, uint64_t position)
+{
+    /* acquire: pairs with the release in lapse_ring_hand_back */
+    return atomic_load_explicit(&ring->control->tail, memory_order_acquire) - position <= UINT64_MAX / 2;
+}
+
 void lapse_ring_hand_back(struct lapse_ring *ring, uint64_t position)
 {
     /* relaxed: only the consumer writes tail */

@@ -136,6 +136,11 @@ void lapse_ring_hand_back(struct lapse_ring *ring, uint64_t position);
 /* Words in use. Any context. */
 uint64_t lapse_ring_used(const struct lapse_ring *ring);
 
+/* Where the next record will go; and whether all before such a position was handed back, so that what
+ * the consumer did with it is seen. Any context. */
+uint64_t lapse_ring_head(const struct lapse_ring *ring);
+bool lapse_ring_is_past(const struct lapse_ring *ring, uint64_t position);
+
 /* The invariants above that one look can check; for the consumer's thread while no producer runs. */
 bool lapse_ring_is_valid(const struct lapse_ring *ring);
 

@@ -144,3 +144,8 @@ void lapse_scan_threads(void)
     }
     atomic_store_explicit(&scanning, 0, memory_order_release);
 }
+
+void lapse_scan_forget(void)
+{
+    atomic_store_explicit(&scanning, 0, memory_order_relaxed); /* relaxed: this is the only thread */
+}

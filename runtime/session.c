@@ -12,6 +12,7 @@
 
 #include "annotations.h"
 #include "clocks.h"
+#include "control.h"
 #include "drain.h"
 #include "interpose.h"
 #include "interpose_thread.h"
@@ -26,26 +27,20 @@
 
 #define MS UINT64_C(1000000)
 #define HANDLERS_NS (100 * MS) /* longest wait for handlers to leave: one may sit in a stopped thread */
-#define CONTROL_NS (2000 * MS)
 
 struct lapse_runtime lapse_runtime = { .signal = 0 };
 
-/* One control operation at a time. Holds the thread's id, so that a signal handler of the host that
- * interrupts one and asks for another is refused instead of waiting for itself. */
-static _Atomic int32_t control_owner;
-static _Atomic uint32_t quiesced;
-/* How long a host that asks for sandboxes is left without a second thread. */
-#define SINGLE_FOR_NS (250 * MS)
-#define UNLOAD_WAIT (50 * MS) /* a host that unloads waits so long for the drain thread at most */
+static bool is_this_process(void)
+{
+    return lapse_sys(SYS_getpid) == (long)lapse_runtime.pid;
+}
 
 enum lapse_state lapse_session_state(void)
 {
     /* acquire: what the transition wrote before */
-    uint32_t state = atomic_load_explicit(&lapse_runtime.state, memory_order_acquire);
-    /* Forked while another thread was inside stop: that thread does not exist here. */
-    if (state == LAPSE_STATE_STOPPING && lapse_sys(SYS_getpid) != (long)lapse_runtime.pid)
-        state = LAPSE_STATE_OFF;
-    return (enum lapse_state)state;
+    enum lapse_state state = (enum lapse_state)atomic_load_explicit(&lapse_runtime.state, memory_order_acquire);
+    /* A copy made by a fork that was not seen, or a vfork's child: the session is the parent's. */
+    return state == LAPSE_STATE_OFF || state == LAPSE_STATE_DISABLED || is_this_process() ? state : LAPSE_STATE_OFF;
 }
 
 static void set_state(enum lapse_state state)
@@ -62,39 +57,17 @@ static bool is_open(enum lapse_state state)
 
 bool lapse_session_is_mine(void)
 {
-    return is_open(lapse_session_state()) && lapse_sys(SYS_getpid) == (long)lapse_runtime.pid;
+    return is_open(lapse_session_state());
+}
+
+bool lapse_session_was_mine(void)
+{
+    return lapse_runtime.pid && is_this_process();
 }
 
 int lapse_session_signal(void)
 {
     return lapse_runtime.signal;
-}
-
-static int control_begin(void)
-{
-    int32_t self = (int32_t)lapse_sys(SYS_gettid);
-    uint64_t start = lapse_sys_clock(CLOCK_MONOTONIC);
-    for (int32_t none = 0; !atomic_compare_exchange_strong_explicit(
-             &control_owner, &none, self, memory_order_acquire, memory_order_relaxed);
-         none = 0) {
-        if (none == self)
-            return -EDEADLK;
-        uint64_t waited = lapse_sys_clock(CLOCK_MONOTONIC) - start;
-        if (waited > CONTROL_NS)
-            return -EBUSY;
-        /* Forked while another thread held it: that thread is not here, and takes nothing back. */
-        if (waited > 20 * MS && lapse_sys(SYS_tgkill, lapse_sys(SYS_getpid), none, 0) == -ESRCH &&
-            atomic_compare_exchange_strong_explicit(&control_owner, &none, self, memory_order_acquire,
-                                                    memory_order_relaxed))
-            return 0;
-        lapse_sys(SYS_sched_yield);
-    }
-    return 0;
-}
-
-static void control_end(void)
-{
-    atomic_store_explicit(&control_owner, 0, memory_order_release);
 }
 
 static void for_each_living(void (*act)(struct lapse_slot *, void *), void *context)
@@ -305,10 +278,10 @@ static uint64_t count_from(const struct lapse_settings *settings, uint64_t from_
 
 int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns, struct lapse_text *error)
 {
-    int result = control_begin();
-    if (result)
-        return result;
+    int result = 0;
     enum lapse_state state = lapse_session_state();
+    if (lapse_runtime.pid && !is_this_process())
+        lapse_session_inherit(state);
     if (state != LAPSE_STATE_OFF)
         result = is_open(state) ? -EALREADY : state == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
     else if (another_copy_runs(settings->signal))
@@ -321,15 +294,14 @@ int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns,
         if (!lapse_runtime.preloaded)
             lapse_scan_threads();
     }
-    control_end();
     return result;
 }
 
 void lapse_session_new_process(enum lapse_state state)
 {
     /* relaxed: this is the only thread */
-    atomic_store_explicit(&control_owner, 0, memory_order_relaxed);
-    atomic_store_explicit(&quiesced, 0, memory_order_relaxed);
+    lapse_session_quiesce_forget();
+    lapse_scan_forget();
     atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_NONE, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.alive, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_annotations_inside, 0, memory_order_relaxed);
@@ -345,12 +317,16 @@ void lapse_session_new_process(enum lapse_state state)
 
 int lapse_session_pause(bool pause)
 {
-    int result = control_begin();
+    int result = lapse_control_begin();
     if (result)
         return result;
     uint32_t from = pause ? LAPSE_STATE_RUNNING : LAPSE_STATE_PAUSED;
     uint32_t to = pause ? LAPSE_STATE_PAUSED : LAPSE_STATE_RUNNING;
     enum lapse_state state = lapse_session_state();
+    if (state == LAPSE_STATE_OFF) { /* also where the memory says otherwise, being a copy */
+        lapse_control_end();
+        return -EPERM;
+    }
     if (pause && state == LAPSE_STATE_RUNNING) {
         for_each_living(disarm, NULL);
         wait_for_handlers();
@@ -363,7 +339,7 @@ int lapse_session_pause(bool pause)
     } else if (!is_open((enum lapse_state)from)) {
         result = from == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
     }
-    control_end();
+    lapse_control_end();
     return result;
 }
 
@@ -380,7 +356,7 @@ static bool begin_stop(void)
     return false;
 }
 
-static void wait_for_other_stop(void)
+void lapse_session_wait_for_stop(void)
 {
     uint64_t budget = lapse_runtime.settings.exit_budget_ms * MS;
     uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + budget;
@@ -421,6 +397,7 @@ static void write_everything(uint64_t late)
         return;
     }
     if (!running && lapse_drain_start()) {
+        lapse_drain.before_ns = lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID);
         lapse_drain_finish();
         return;
     }
@@ -446,23 +423,26 @@ static void swallow_pending_ticks(void)
 
 int lapse_session_stop(void)
 {
-    int result = control_begin();
+    int result = lapse_control_begin();
     if (result)
         return result;
     lapse_session_finish(LAPSE_FINISH_STOP, 0);
-    control_end();
+    lapse_control_end();
     return atomic_load_explicit(&lapse_drain.error, memory_order_relaxed);
 }
 
 void lapse_session_finish(enum lapse_finish_reason reason, int signal)
 {
-    if (lapse_sys(SYS_getpid) != (long)lapse_runtime.pid)
+    if (!is_this_process())
         return;
+    /* First: a handler of the host that came between the two would wait for the end of what it has
+     * interrupted. */
+    uint64_t late, mask = lapse_sys_block_signals();
     if (!begin_stop()) {
-        wait_for_other_stop();
+        lapse_sys_restore_signals(mask);
+        lapse_session_wait_for_stop();
         return;
     }
-    uint64_t late, mask = lapse_sys_block_signals();
     lapse_drain.reason = reason;
     lapse_drain.signal = (uint32_t)signal;
     quiet_timers(reason, &late);
@@ -488,36 +468,6 @@ bool lapse_session_expire(void)
     return true;
 }
 
-int lapse_session_flush(void)
-{
-    if (!lapse_session_is_mine())
-        return 0;
-    if (atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_NONE)
-        return 0; /* nothing was recorded yet */
-    if (!lapse_drain_ask(LAPSE_DRAIN_FLUSH, lapse_runtime.settings.exit_budget_ms * MS))
-        return -ETIMEDOUT;
-    return atomic_load_explicit(&lapse_drain.error, memory_order_relaxed);
-}
-
-int lapse_session_snapshot(const char *path)
-{
-    size_t size = strlen(path) + 1;
-    int result = size > sizeof lapse_drain.snapshot_path ? -ENAMETOOLONG : control_begin();
-    if (result)
-        return result;
-    if (!lapse_session_is_mine())
-        result = -EPERM;
-    else if (atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_NONE)
-        result = -ENODATA;
-    if (!result) {
-        memcpy(lapse_drain.snapshot_path, path, size);
-        result = lapse_drain_ask(LAPSE_DRAIN_SNAPSHOT, lapse_runtime.settings.exit_budget_ms * MS)
-                     ? atomic_load_explicit(&lapse_drain.snapshot_result, memory_order_relaxed) : -ETIMEDOUT;
-    }
-    control_end();
-    return result;
-}
-
 void lapse_session_sandbox(void)
 {
     if (lapse_session_is_mine()) {
@@ -525,113 +475,13 @@ void lapse_session_sandbox(void)
         lapse_message(LAPSE_MESSAGE_INFO, "the program enters a sandbox; its profile ends here", NULL,
                       NULL, NULL);
     }
-    if (lapse_session_state() == LAPSE_STATE_OFF && lapse_sys(SYS_getpid) == (long)lapse_runtime.pid)
+    if (lapse_session_state() == LAPSE_STATE_OFF && is_this_process())
         set_state(LAPSE_STATE_DISABLED);
 }
 
 void lapse_session_disable(void)
 {
     set_state(LAPSE_STATE_DISABLED);
-}
-
-void lapse_session_unload_begin(void)
-{
-    atomic_fetch_add_explicit(&lapse_store_unloading, 1, memory_order_relaxed);
-    /* Samples that wait are named while what they ran in is still there. Where the drain thread does not
-     * answer they are named later, by what is there then. */
-    if (lapse_session_is_mine() && lapse_session_state() == LAPSE_STATE_RUNNING &&
-        atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_RUNNING &&
-        lapse_ring_used(&lapse_runtime.ring))
-        lapse_drain_ask(LAPSE_DRAIN_FLUSH, UNLOAD_WAIT);
-}
-
-void lapse_session_unload_end(void)
-{
-    uint64_t none = 0;
-    lapse_unwind_forget();
-    /* The first of several changes stays: none of them was looked at yet. Release: the list is read
-     * after it; pairs with the acquire in lapse_store_intern. */
-    atomic_compare_exchange_strong_explicit(&lapse_store_modules_changed_ns, &none,
-                                            lapse_sys_clock(CLOCK_MONOTONIC), memory_order_release,
-                                            memory_order_relaxed);
-    atomic_fetch_sub_explicit(&lapse_store_unloading, 1, memory_order_relaxed);
-}
-
-void lapse_session_quiesce(void)
-{
-    if (!lapse_session_is_mine() || atomic_fetch_add_explicit(&quiesced, 1, memory_order_acq_rel))
-        return;
-    uint32_t state = LAPSE_DRAIN_NONE;
-    if (atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &state, LAPSE_DRAIN_HELD,
-                                                memory_order_acq_rel, memory_order_acquire))
-        return;
-    atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_HELD, memory_order_release);
-    lapse_drain_ask(LAPSE_DRAIN_LEAVE, lapse_runtime.settings.exit_budget_ms * MS);
-}
-
-void lapse_session_unquiesce(void)
-{
-    uint32_t held = LAPSE_DRAIN_HELD;
-    if (atomic_load_explicit(&quiesced, memory_order_acquire) == 0 ||
-        atomic_fetch_sub_explicit(&quiesced, 1, memory_order_acq_rel) != 1)
-        return;
-    atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &held, LAPSE_DRAIN_NONE,
-                                            memory_order_acq_rel, memory_order_relaxed);
-}
-
-void lapse_session_stay_single(void)
-{
-    if (!lapse_session_is_mine())
-        return;
-    lapse_drain.wary = true;
-    lapse_session_quiesce();
-    atomic_store_explicit(&lapse_drain.not_before_ns,
-                          lapse_sys_clock(CLOCK_MONOTONIC) + SINGLE_FOR_NS, memory_order_relaxed);
-    lapse_session_unquiesce();
-}
-
-bool lapse_session_ids_begin(void)
-{
-    uint32_t none = LAPSE_DRAIN_NONE;
-    return lapse_session_is_mine() &&
-           atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &none, LAPSE_DRAIN_HELD,
-                                                   memory_order_acq_rel, memory_order_acquire);
-}
-
-/* Supplementary groups of the calling thread; `ids->more` is mapped, or NULL when there are none. */
-static size_t read_ids(struct lapse_drain_ids *ids)
-{
-    uint32_t *users = ids->users, *groups = ids->groups;
-    lapse_sys(SYS_getresuid, &users[0], &users[1], &users[2]);
-    lapse_sys(SYS_getresgid, &groups[0], &groups[1], &groups[2]);
-    long count = lapse_sys(SYS_getgroups, 0, 0);
-    size_t size = count > 0 ? (size_t)count * sizeof *ids->more : 0;
-    void *more = size ? lapse_sys_map(size) : NULL;
-    count = more ? lapse_sys(SYS_getgroups, count, more) : 0;
-    ids->more = more;
-    ids->more_count = count > 0 ? (uint32_t)count : 0;
-    return more ? size : 0;
-}
-
-void lapse_session_ids_end(bool held)
-{
-    struct lapse_drain_ids ids;
-    uint32_t state = LAPSE_DRAIN_HELD;
-    if (held)
-        atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &state, LAPSE_DRAIN_NONE,
-                                                memory_order_acq_rel, memory_order_relaxed);
-    if (held || !lapse_session_is_mine() ||
-        atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_NONE)
-        return;
-    size_t mapped = read_ids(&ids);
-    lapse_drain.ids = &ids;
-    /* Not bounded by the exit budget: until it is done, a thread of the process has rights that the
-     * host has given up. It ends when the drain does. */
-    while (!lapse_drain_ask(LAPSE_DRAIN_IDS, 100 * MS))
-        if (!atomic_load_explicit(&lapse_drain.alive, memory_order_acquire))
-            break;
-    if (mapped)
-        lapse_sys(SYS_munmap, ids.more, mapped);
 }
 
 /* Our descriptors: the spool's, and one per thread with the perf clock. */

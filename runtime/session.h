@@ -31,6 +31,9 @@ enum lapse_state lapse_session_state(void);
 
 /* True when this very process (not a vfork child that shares our memory) has a session. Cheap. */
 bool lapse_session_is_mine(void);
+/* True when it has or had one: a fork takes a copy of what is left of it, or of what another thread is
+ * just beginning or ending. */
+bool lapse_session_was_mine(void);
 
 /* The process ends (exit, _exit, quick_exit, abort, fatal signal): drain, write all outputs. `reason`
  * and `signal` go into the end mark. Waits for the drain thread, bounded by the exit budget.

@@ -7,6 +7,7 @@
 
 #include "arena.h"
 #include "clocks.h"
+#include "control.h"
 #include "drain.h"
 #include "interpose_thread.h"
 #include "session.h"
@@ -27,7 +28,7 @@ static struct lapse_stack_bounds bounds_before; /* of the forking thread's stack
 void lapse_session_fork_prepare(void)
 {
     int32_t none = 0, self = (int32_t)lapse_sys(SYS_gettid);
-    if (!lapse_session_is_mine())
+    if (!lapse_session_was_mine())
         return;
     while (!atomic_compare_exchange_strong_explicit(&forking, &none, self, memory_order_acquire,
                                                     memory_order_relaxed)) {
@@ -82,19 +83,29 @@ static void close_inherited_events(void)
     }
 }
 
+void lapse_session_inherit(enum lapse_state state)
+{
+    lapse_arena_fork_child();
+    close_inherited_events();
+    lapse_session_new_process(state);
+}
+
+static enum lapse_state state_of_child(void)
+{
+    /* relaxed: this is the only thread */
+    enum lapse_state state = (enum lapse_state)atomic_load_explicit(&lapse_runtime.state, memory_order_relaxed);
+    bool is_open = state == LAPSE_STATE_RUNNING || state == LAPSE_STATE_PAUSED;
+    return state == LAPSE_STATE_DISABLED || (is_open && lapse_runtime.settings.follow) ? state : LAPSE_STATE_OFF;
+}
+
 void lapse_session_fork_child(void)
 {
     bool prepared = atomic_load_explicit(&forking, memory_order_relaxed) != 0;
-    enum lapse_state state = lapse_session_state();
-    bool goes_on = (state == LAPSE_STATE_RUNNING || state == LAPSE_STATE_PAUSED) &&
-                   lapse_runtime.settings.follow;
+    enum lapse_state state = state_of_child();
     struct lapse_stack_bounds bounds = prepared ? bounds_before : (struct lapse_stack_bounds){ 0, 0 };
-    lapse_arena_fork_child();
-    close_inherited_events();
-    lapse_session_new_process(state == LAPSE_STATE_DISABLED ? LAPSE_STATE_DISABLED
-                              : goes_on                     ? state
-                                                            : LAPSE_STATE_OFF);
-    if (goes_on && lapse_session_state() == state)
+    lapse_control_forget();
+    lapse_session_inherit(state);
+    if (lapse_session_is_mine())
         lapse_thread_adopt_self(bounds, 0);
     nested = 0;
     if (prepared)
@@ -119,7 +130,10 @@ void lapse_session_exec_failed(void)
     if (!restart_after_exec)
         return;
     restart_after_exec = false;
+    if (lapse_control_begin())
+        return;
     static struct lapse_settings settings;
     settings = lapse_runtime.settings;
     lapse_session_start(&settings, ~UINT64_C(0), &error);
+    lapse_control_end();
 }

@@ -31,13 +31,13 @@ static void record_end(struct lapse_slot *slot)
         atomic_load_explicit(&slot->perf_fd, memory_order_relaxed) < 0) /* none could be had */
         atomic_fetch_add_explicit(&lapse_runtime.unsampled_ns, lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID),
                                   memory_order_relaxed);
-    if (late && lapse_ring_push(&lapse_runtime.ring, &record)) {
-        atomic_fetch_add_explicit(&lapse_slots.gone.dropped_full, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&lapse_slots.gone.dropped_weight, record.weight_ns, memory_order_relaxed);
-    } else if (late) {
+    /* Late ticks reached no handler: ticks == recorded + dropped holds without them. */
+    if (late)
         atomic_fetch_add_explicit(&lapse_slots.gone.late, late, memory_order_relaxed);
+    if (late && lapse_ring_push(&lapse_runtime.ring, &record))
+        atomic_fetch_add_explicit(&lapse_slots.gone.dropped_weight, record.weight_ns, memory_order_relaxed);
+    else if (late)
         atomic_fetch_add_explicit(&lapse_slots.gone.weight, record.weight_ns, memory_order_relaxed);
-    }
     if (!late && !atomic_load_explicit(&slot->counts.ticks, memory_order_relaxed))
         return;
     record.kind = LAPSE_RECORD_THREAD_END;

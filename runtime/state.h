@@ -59,19 +59,27 @@ extern struct lapse_runtime lapse_runtime;
 #define LAPSE_HANDLER_MARK UINT64_C(0x314f4c4c45485041)
 void lapse_handler_entry(int signal, siginfo_t *info, void *context);
 
-/* The control side behind the public API and the preload entry. `from_ns`: CPU time of the calling
+/* The control side behind the public API and the preload entry. Start is for the owner of control.h; the
+ * others take it themselves, where they need it. `from_ns`: CPU time of the calling
  * thread from which on it counts; ~0: from now. One line of `error` when it fails. */
 int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns,
                         struct lapse_text *error);
 int lapse_session_pause(bool pause);
+/* Every sample whose handler has returned by now is in the spool afterwards, or the result is below 0. */
 int lapse_session_flush(void);
 /* The public stop: excludes the other control operations, refuses inside one of its own thread. */
 int lapse_session_stop(void);
 /* What there is so far, as a recording of its own. */
 int lapse_session_snapshot(const char *path);
 void lapse_session_disable(void);
+/* Until the thread that is inside stop has ended it, at most the exit budget. */
+void lapse_session_wait_for_stop(void);
+/* Child of a fork: nobody is inside lapse_session_quiesce. */
+void lapse_session_quiesce_forget(void);
 /* Child of a fork: everything anew, in this state. */
 void lapse_session_new_process(enum lapse_state state);
+/* The same, and the parent's memory and descriptors given up. */
+void lapse_session_inherit(enum lapse_state state);
 
 /* The drain thread found that the session's duration is over: end it from there. False when another
  * thread is at it already. */

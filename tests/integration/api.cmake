@@ -12,7 +12,7 @@ if(TARGET lapse_shared AND TARGET lapse)
     target_link_libraries(api-labels-static PRIVATE lapse_static)
     target_link_libraries(api-labels-program PRIVATE lapse_static_program)
     target_link_libraries(api-states PRIVATE lapse_shared Threads::Threads)
-    foreach(case labels-shared labels-static labels-program two-copies snapshot threads children handler repeated atexit)
+    foreach(case labels-shared labels-static labels-program two-copies snapshot threads children handler repeated atexit flush full)
         add_test(NAME integration.api_${case}
             COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/api.sh ${PROJECT_BINARY_DIR} ${case})
         set_tests_properties(integration.api_${case} PROPERTIES LABELS integration TIMEOUT 120)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -99,4 +100,33 @@ CELL(off, start_again)
     EXPECT(lapse_stop(), 0, OFF);
     EXPECT(lapse_start(&(struct lapse_options){ .out = "/tmp/lapse-session", .hz = 1 }), 0, RUNNING);
     EXPECT(lapse_stop(), 0, OFF);
+}
+
+/* A record of another thread that is reserved and not written yet holds up all behind it: a flush does not
+ * say that they are in the file before they are. */
+CELL(running, flush_waits_for_what_was_there)
+{
+    enter(LAPSE_STATE_RUNNING);
+    uint64_t position = lapse_ring_reserve(&lapse_runtime.ring, LAPSE_RECORD_FIXED);
+    EXPECT(lapse_flush(), -ETIMEDOUT, RUNNING);
+    struct lapse_record record = { .kind = LAPSE_RECORD_THREAD_END, .thread = 1, .tid = 1 };
+    lapse_ring_commit(&lapse_runtime.ring, position, &record);
+    EXPECT(lapse_flush(), 0, RUNNING);
+    cr_expect_eq(lapse_ring_used(&lapse_runtime.ring), 0);
+}
+
+/* A copy of the process that was made behind our back has no session, and may begin one. */
+CELL(running, unseen_fork)
+{
+    int status;
+    enter(LAPSE_STATE_RUNNING);
+    register long child __asm__("rax") = SYS_fork;
+    __asm__ volatile("syscall" : "+r"(child) : : "rcx", "r11", "memory");
+    if (child == 0) {
+        const struct lapse_options options = { .out = "/tmp/lapse-session", .hz = 1, .exports = LAPSE_EXPORT_NONE };
+        _exit(!(lapse_session_state() == LAPSE_STATE_OFF && lapse_pause() == -EPERM && lapse_flush() == 0 &&
+                lapse_start(&options) == 0 && lapse_session_is_mine() && lapse_flush() == 0 && lapse_stop() == 0));
+    }
+    cr_assert_eq(waitpid((pid_t)child, &status, 0), (pid_t)child);
+    EXPECT(status, 0, RUNNING);
 }
