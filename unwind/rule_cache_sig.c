@@ -40,9 +40,8 @@ static int is_stale(uint64_t stored, uint64_t epoch)
 LAPSE_SIGSAFE void lapse_rule_cache_store(uint64_t epoch, uint64_t key, uint64_t rule,
                                           uint64_t start)
 {
-    uint32_t hash = lapse_rule_cache_hash(key);
     for (uint32_t probe = 0; probe < LAPSE_CACHE_PROBES; probe++) {
-        uint32_t index = (hash + probe) & (LAPSE_CACHE_BUCKETS - 1);
+        uint32_t index = lapse_rule_cache_bucket(key, probe);
         struct lapse_cache_bucket *bucket = &lapse_rule_cache.buckets[index];
         for (unsigned way = 0; way < LAPSE_CACHE_WAYS; way++) {
             uint64_t stored = atomic_load_explicit(&bucket->keys[way], memory_order_relaxed);
@@ -67,9 +66,8 @@ LAPSE_SIGSAFE void lapse_rule_cache_store(uint64_t epoch, uint64_t key, uint64_t
 LAPSE_SIGSAFE int lapse_rule_cache_start(uint64_t key, uint64_t *start, uint64_t *rule)
 {
     uint64_t tagged = lapse_rule_cache_tag(lapse_rule_cache_epoch(), key);
-    uint32_t hash = lapse_rule_cache_hash(key);
     for (uint32_t entry = 0; entry < LAPSE_CACHE_PROBES * LAPSE_CACHE_WAYS; entry++) {
-        uint32_t index = (hash + entry / LAPSE_CACHE_WAYS) & (LAPSE_CACHE_BUCKETS - 1);
+        uint32_t index = lapse_rule_cache_bucket(key, entry / LAPSE_CACHE_WAYS);
         unsigned way = entry % LAPSE_CACHE_WAYS;
         struct lapse_cache_bucket *bucket = &lapse_rule_cache.buckets[index];
         /* Acquire, acquire, look again: as in lapse_rule_cache_find. */

@@ -64,15 +64,19 @@ static inline int64_t lapse_rule_deref_offset(uint64_t rule) { return (int64_t)r
 static inline int64_t lapse_rule_deref_add(uint64_t rule) { return (int8_t)(rule >> 32); }
 
 /* The cache. One table for the process, buckets of one cache line with four entries each, at most
- * LAPSE_CACHE_PROBES buckets looked at.
+ * LAPSE_CACHE_PROBES buckets looked at. The near ones lie in one page of the table for all of one page
+ * of code, so that the memory touched follows the amount of hot code and not the number of its
+ * addresses; the others anywhere, for code that has more.
  *
  * A stored key carries the epoch in the bits that addresses do not use, so a new epoch makes every
  * entry stale at once, and a stale entry is as good as a free one. Only the holder of the resolver's
  * gate stores; any number of handlers read. An entry is replaced as: key 0, rule, key; a reader
  * loads key, rule, key again, so that it never takes the rule of another key. */
 #define LAPSE_CACHE_BUCKETS 32768u
+#define LAPSE_CACHE_PAGE 64u /* buckets in a page of memory */
 #define LAPSE_CACHE_WAYS 4
-#define LAPSE_CACHE_PROBES 4
+#define LAPSE_CACHE_NEAR_PROBES 2u
+#define LAPSE_CACHE_PROBES 6u
 #define LAPSE_EPOCH_SHIFT 47
 #define LAPSE_EPOCH_MASK 0x1ffffu
 
@@ -111,20 +115,25 @@ static inline uint64_t lapse_rule_cache_tag(uint64_t epoch, uint64_t key)
 {
     return key | (epoch & LAPSE_EPOCH_MASK) << LAPSE_EPOCH_SHIFT;
 }
-static inline uint32_t lapse_rule_cache_hash(uint64_t key)
+/* Which bucket is looked at in turn `probe`. */
+static inline uint32_t lapse_rule_cache_bucket(uint64_t key, uint32_t probe)
 {
-    return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >>
-                      49); /* 15 bits: LAPSE_CACHE_BUCKETS */
+    /* The golden ratio: the upper bits are well mixed. */
+    uint32_t hash = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    uint32_t page = (uint32_t)(key >> 12 ^ key >> 21) * LAPSE_CACHE_PAGE;
+    if (probe < LAPSE_CACHE_NEAR_PROBES)
+        return (page | (hash + probe) % LAPSE_CACHE_PAGE) % LAPSE_CACHE_BUCKETS;
+    /* Other bits each time. */
+    return (hash >> 5 * (probe - LAPSE_CACHE_NEAR_PROBES)) % LAPSE_CACHE_BUCKETS;
 }
 
 /* Returns the rule, or 0 when it has to be resolved. Context: anywhere. */
 static inline uint64_t lapse_rule_cache_find(uint64_t epoch, uint64_t key)
 {
     uint64_t tagged = lapse_rule_cache_tag(epoch, key);
-    uint32_t hash = lapse_rule_cache_hash(key);
     for (uint32_t probe = 0; probe < LAPSE_CACHE_PROBES; probe++) {
         struct lapse_cache_bucket *bucket =
-            &lapse_rule_cache.buckets[(hash + probe) & (LAPSE_CACHE_BUCKETS - 1)];
+            &lapse_rule_cache.buckets[lapse_rule_cache_bucket(key, probe)];
         for (unsigned way = 0; way < LAPSE_CACHE_WAYS; way++) {
             /* Acquire: pairs with the release of the key in store, else the rule is read before
              * it is there. */

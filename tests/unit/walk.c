@@ -227,6 +227,38 @@ Test(walk, full_cache_is_counted)
     cr_assert_eq(walked.flags, 0);
 }
 
+static size_t touched_pages(void)
+{
+    static unsigned char resident[1024];
+    size_t size = LAPSE_CACHE_BUCKETS * (sizeof(struct lapse_cache_bucket) + LAPSE_CACHE_WAYS * sizeof(uint64_t));
+    size_t touched = 0;
+    cr_assert_leq(size / 4096, sizeof resident);
+    cr_assert_eq(mincore(lapse_rule_cache.buckets, size, resident), 0);
+    for (size_t i = 0; i < size / 4096; i++)
+        touched += resident[i] & 1;
+    return touched;
+}
+
+Test(walk, cache_memory_follows_the_code)
+{
+    /* Sixteen pages of hot code, a fifth of whose addresses were seen: a page of rules each, and of
+     * starts, and little else. Every one is found again. */
+    enum { PAGES = 16, EACH = 200 };
+    size_t before = touched_pages();
+    uint64_t epoch = lapse_rule_cache_epoch(), start, rule;
+    cr_assert_eq(lapse_unwind_hold(), 0);
+    for (uint64_t i = 0; i < PAGES * EACH; i++)
+        lapse_rule_cache_store(epoch, 0x55550000 + i / EACH * 0x3000 + i % EACH * 5, i + 1, i);
+    lapse_unwind_release();
+    for (uint64_t i = 0; i < PAGES * EACH; i++) {
+        uint64_t key = 0x55550000 + i / EACH * 0x3000 + i % EACH * 5;
+        cr_assert_eq(lapse_rule_cache_find(epoch, key), i + 1, "address %lu of %d", i, PAGES * EACH);
+        cr_assert(lapse_rule_cache_start(key, &start, &rule) && start == i && rule == i + 1);
+    }
+    size_t touched = touched_pages() - before;
+    cr_assert_leq(touched, PAGES * 4, "%zu pages for %d pages of code", touched, PAGES);
+}
+
 Test(walk, function_of_nothing)
 {
     int covered = 1;
