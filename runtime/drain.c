@@ -158,6 +158,8 @@ void lapse_drain_reset(void)
     atomic_store_explicit(&lapse_drain.not_before_ns,
                           lapse_drain.wary ? lapse_sys_clock(CLOCK_MONOTONIC) + WARY_FOR : 0,
                           memory_order_relaxed);
+    atomic_store_explicit(&lapse_drain.not_before_cpu_ns, lapse_drain.wary ? LAPSE_DRAIN_SINGLE : 0,
+                          memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.requests, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.finished, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.error, 0, memory_order_relaxed);

@@ -20,6 +20,10 @@
 
 #include "state.h"
 
+/* CPU time of the process for which a host that asks for sandboxes, and each of its children, is left without
+ * a second thread. On a loaded machine time alone says nothing of how far a host has come. */
+#define LAPSE_DRAIN_SINGLE UINT64_C(250000000)
+
 enum lapse_drain_request {
     LAPSE_DRAIN_FLUSH = 1,  /* write what there is */
     LAPSE_DRAIN_FINISH = 2, /* write everything, end */
@@ -47,6 +51,7 @@ struct lapse_drain {
     _Atomic int32_t error;      /* first failure of the session */
     uint64_t before_ns;         /* CPU time of the thread that writes the outputs, from before it did */
     _Atomic uint64_t not_before_ns; /* no thread is started earlier; 0: any time */
+    _Atomic uint64_t not_before_cpu_ns; /* nor before the process has used so much CPU time */
     _Atomic uint32_t private_files; /* its descriptors are not the host's */
     /* Set when the session starts. */
     bool wary;                  /* the host asked for sandboxes; inherited over fork */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #include "drain.h"
 #include "sys.h"
@@ -27,17 +26,20 @@ static LAPSE_SIGSAFE void *make_thread_block(void)
     return block;
 }
 
+static LAPSE_SIGSAFE bool is_too_early(void)
+{
+    /* relaxed: times, from which nothing else is inferred */
+    uint64_t wall = atomic_load_explicit(&lapse_drain.not_before_ns, memory_order_relaxed);
+    uint64_t cpu = atomic_load_explicit(&lapse_drain.not_before_cpu_ns, memory_order_relaxed);
+    return (wall && lapse_sys_clock(CLOCK_MONOTONIC) < wall) ||
+           (cpu && lapse_sys_clock(CLOCK_PROCESS_CPUTIME_ID) < cpu);
+}
+
 LAPSE_SIGSAFE int lapse_drain_start(void)
 {
     uint32_t none = LAPSE_DRAIN_NONE;
-    /* relaxed: a time, from which nothing else is inferred */
-    uint64_t not_before = atomic_load_explicit(&lapse_drain.not_before_ns, memory_order_relaxed);
-    if (not_before) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now); /* vDSO */
-        if ((uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec < not_before)
-            return -EAGAIN;
-    }
+    if (is_too_early())
+        return -EAGAIN;
     /* acq_rel: who wins sees what the session's start wrote */
     if (!atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &none, LAPSE_DRAIN_STARTING,
                                                  memory_order_acq_rel, memory_order_relaxed))

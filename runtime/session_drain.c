@@ -14,8 +14,6 @@
 #include "sys.h"
 
 #define MS UINT64_C(1000000)
-/* How long a host that asks for sandboxes is left without a second thread. */
-#define SINGLE_FOR_NS (250 * MS)
 #define UNLOAD_WAIT (50 * MS) /* a host that unloads waits so long for the drain thread at most */
 
 static _Atomic uint32_t quiesced;
@@ -149,8 +147,9 @@ void lapse_session_stay_single(void)
         return;
     lapse_drain.wary = true;
     lapse_session_quiesce();
-    atomic_store_explicit(&lapse_drain.not_before_ns,
-                          lapse_sys_clock(CLOCK_MONOTONIC) + SINGLE_FOR_NS, memory_order_relaxed);
+    atomic_store_explicit(&lapse_drain.not_before_cpu_ns,
+                          lapse_sys_clock(CLOCK_PROCESS_CPUTIME_ID) + LAPSE_DRAIN_SINGLE,
+                          memory_order_relaxed);
     lapse_session_unquiesce();
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that lock themselves up: a filter by prctl, by seccomp, and strict mode. It kills on what a
- * profiler would want later; the program works on and ends as it always did. */
+ * profiler would want later; the program works on and ends as it always did. And one that makes sure
+ * before that it has one thread only. */
 #include "host.h"
 
+#include <dirent.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -54,8 +56,34 @@ static void locked_up(int how)
     _exit(30);
 }
 
+static int count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = -2; /* . and .. */
+    HOST_CHECK(tasks, "no /proc/self/task");
+    while (readdir(tasks))
+        count++;
+    closedir(tasks);
+    return count;
+}
+
+/* Who asks whether filters are to be had, and only then looks whether it is alone, as slowly as on a loaded
+ * machine: 0.35 s go by in which it runs for 60 ms. */
+static void look_slowly(void)
+{
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL);
+    for (int i = 0; i < 5; i++) {
+        host_burn_us(10000);
+        usleep(60000);
+    }
+    host_burn_us(10000);
+    HOST_CHECK(count_threads() == 1, "%d threads after the question for filters", count_threads());
+}
+
 int main(void)
 {
+    host_burn_us(30000);
+    look_slowly();
     for (int how = 0; how < 3; how++) {
         pid_t pid = fork();
         if (pid == 0)
