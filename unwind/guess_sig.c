@@ -10,10 +10,17 @@
 
 #include "walk_frame.h"
 
-/* trellis quantisation in libx264 keeps 4.5 KiB on the stack. */
-enum { SCAN_WORDS = 1024, SAVED_WORDS = 8 };
+/* trellis quantisation in libx264 keeps 4.5 KiB on the stack. An exception's landing frame is as far away
+ * as the throwing one. */
+enum { SCAN_WORDS = 1024, SAVED_WORDS = 8, LANDING_WORDS = 8192, FIRST_FRAME = 32 };
 
 #define ADDRESS_MIN 0x1000u
+
+struct search {
+    struct lapse_stack_view *view;
+    uint64_t epoch;
+    int end_is_zero; /* zero as a return address ends the stack: not believed where words are tried in turn */
+};
 
 static int is_user_address(uint64_t value)
 {
@@ -27,30 +34,31 @@ static uint64_t return_rule(uint64_t epoch, uint64_t address)
     return rule & LAPSE_RULE_AFTER_CALL ? rule : 0;
 }
 
-static int leads_on(struct lapse_stack_view *view, uint64_t epoch, uint64_t cfa)
+static int leads_on(const struct search *search, uint64_t cfa)
 {
     uint64_t address;
-    return lapse_stack_read(view, cfa - 8, &address) && (!address || return_rule(epoch, address));
+    if (!lapse_stack_read(search->view, cfa - 8, &address))
+        return 0;
+    return address ? return_rule(search->epoch, address) != 0 : search->end_is_zero;
 }
 
 /* Is `address`, with the stack pointer and RBP of its frame, a caller that has a caller? */
-static int is_caller(struct lapse_stack_view *view, uint64_t epoch, uint64_t address, uint64_t sp,
-                     uint64_t bp)
+static int is_caller(const struct search *search, uint64_t address, uint64_t sp, uint64_t bp)
 {
-    uint64_t rule = return_rule(epoch, address);
+    uint64_t rule = return_rule(search->epoch, address);
     uint64_t cfa = (lapse_rule_base(rule) == LAPSE_REGISTER_RSP ? sp : bp) +
                    (uint64_t)lapse_rule_cfa_offset(rule);
     switch (lapse_rule_kind(rule)) {
     case LAPSE_RULE_PLAIN:
-        return cfa > sp && leads_on(view, epoch, cfa);
+        return cfa > sp && leads_on(search, cfa);
     case LAPSE_RULE_DEREF:
         cfa = (lapse_rule_base(rule) == LAPSE_REGISTER_RSP ? sp : bp) +
               (uint64_t)lapse_rule_deref_offset(rule);
-        return lapse_stack_read(view, cfa, &cfa) &&
+        return lapse_stack_read(search->view, cfa, &cfa) &&
                cfa + (uint64_t)lapse_rule_deref_add(rule) > sp &&
-               leads_on(view, epoch, cfa + (uint64_t)lapse_rule_deref_add(rule));
+               leads_on(search, cfa + (uint64_t)lapse_rule_deref_add(rule));
     case LAPSE_RULE_NO_INFO:
-        return bp > sp && leads_on(view, epoch, bp + 16);
+        return bp > sp && leads_on(search, bp + 16);
     case LAPSE_RULE_OUTERMOST:
         return 1;
     default:
@@ -58,46 +66,62 @@ static int is_caller(struct lapse_stack_view *view, uint64_t epoch, uint64_t add
     }
 }
 
-static int try_frame_pointer(struct lapse_stack_view *view, uint64_t epoch,
-                             struct lapse_frame *frame)
+static int try_return(const struct search *search, uint64_t slot, uint64_t bp, struct lapse_frame *frame)
 {
-    uint64_t address, bp;
-    if (frame->bp % 8 || frame->bp < frame->sp ||
-        !lapse_stack_read(view, frame->bp + 8, &address) ||
-        !lapse_stack_read(view, frame->bp, &bp) ||
-        !is_caller(view, epoch, address, frame->bp + 16, bp))
+    uint64_t address;
+    if (!lapse_stack_read(search->view, slot, &address) || !is_caller(search, address, slot + 8, bp))
         return 0;
-    *frame = (struct lapse_frame){ .pc = address, .sp = frame->bp + 16, .bp = bp };
+    *frame = (struct lapse_frame){ .pc = address, .sp = slot + 8, .bp = bp };
     return 1;
 }
 
+/* Interrupted at one end of a function: the code tells where the return address is. */
+static int try_code(const struct search *search, uint64_t rule, struct lapse_frame *frame)
+{
+    uint64_t bp;
+    if (!frame->registers)
+        return 0;
+    if (rule & LAPSE_RULE_AT_RETURN)
+        return try_return(search, frame->sp, frame->bp, frame);
+    return rule & LAPSE_RULE_RBP_PUSHED && lapse_stack_read(search->view, frame->sp, &bp) &&
+           try_return(search, frame->sp + 8, bp, frame);
+}
+
+static int try_frame_pointer(const struct search *search, struct lapse_frame *frame)
+{
+    uint64_t bp;
+    return frame->bp % 8 == 0 && frame->bp >= frame->sp &&
+           lapse_stack_read(search->view, frame->bp, &bp) &&
+           try_return(search, frame->bp + 8, bp, frame);
+}
+
 /* RBP as the caller has it: unchanged, or saved just below the return address. */
-static int find_rbp(struct lapse_stack_view *view, uint64_t epoch, const struct lapse_frame *frame,
-                    uint64_t address, uint64_t slot, uint64_t *bp)
+static int find_rbp(const struct search *search, const struct lapse_frame *frame, uint64_t address,
+                    uint64_t slot, uint64_t *bp)
 {
     *bp = frame->bp;
-    if (is_caller(view, epoch, address, slot + 8, *bp))
+    if (is_caller(search, address, slot + 8, *bp))
         return 1;
-    uint64_t rule = return_rule(epoch, address);
+    uint64_t rule = return_rule(search->epoch, address);
     if (!rule || lapse_rule_base(rule) == LAPSE_REGISTER_RSP)
         return 0;
     for (uint64_t at = slot - 8; at >= frame->sp && at + SAVED_WORDS * 8 >= slot; at -= 8)
-        if (lapse_stack_read(view, at, bp) && *bp > slot &&
-            is_caller(view, epoch, address, slot + 8, *bp))
+        if (lapse_stack_read(search->view, at, bp) && *bp > slot &&
+            is_caller(search, address, slot + 8, *bp))
             return 1;
     return 0;
 }
 
 /* Only addresses in loaded modules: a word of data that looks like JIT code is too likely. */
-static int try_scan(struct lapse_stack_view *view, uint64_t epoch, struct lapse_frame *frame)
+static int try_scan(const struct search *search, struct lapse_frame *frame)
 {
     for (uint64_t slot = frame->sp; slot < frame->sp + SCAN_WORDS * 8; slot += 8) {
         struct dl_find_object object;
         uint64_t address, bp;
-        if (!lapse_stack_read(view, slot, &address))
+        if (!lapse_stack_read(search->view, slot, &address))
             return 0;
         if (!is_user_address(address) || _dl_find_object((void *)address, &object) ||
-            !find_rbp(view, epoch, frame, address, slot, &bp))
+            !find_rbp(search, frame, address, slot, &bp))
             continue;
         *frame = (struct lapse_frame){ .pc = address, .sp = slot + 8, .bp = bp };
         return 1;
@@ -108,9 +132,41 @@ static int try_scan(struct lapse_stack_view *view, uint64_t epoch, struct lapse_
 LAPSE_SIGSAFE int lapse_guess_caller(struct lapse_stack_view *view, uint64_t epoch, uint64_t rule,
                                      struct lapse_frame *frame)
 {
+    struct search chain = { view, epoch, .end_is_zero = 1 }, scan = { view, epoch, .end_is_zero = 0 };
+    if (try_code(&chain, rule, frame))
+        return 1;
     /* A module that has tables was built without frame pointers most likely, and what is not in its
      * tables is assembly; JIT compilers and programs without any tables keep frame pointers. */
     if (rule & LAPSE_RULE_IN_TABLED_MODULE)
-        return try_scan(view, epoch, frame) || try_frame_pointer(view, epoch, frame);
-    return try_frame_pointer(view, epoch, frame) || try_scan(view, epoch, frame);
+        return try_scan(&scan, frame) || try_frame_pointer(&chain, frame);
+    return try_frame_pointer(&chain, frame) || try_scan(&scan, frame);
+}
+
+/* libgcc copies the landing frame's registers over those saved in its own frame, the return address last:
+ * from there on `frame` has the pc and the RBP of the landing frame, and the stack pointer of the frame that
+ * called libgcc. The word that was copied still lies where the landing frame's callee returns by it. */
+LAPSE_SIGSAFE int lapse_guess_landing(struct lapse_stack_view *view, uint64_t epoch,
+                                      struct lapse_frame *frame)
+{
+    const struct search search = { view, epoch, .end_is_zero = 0 };
+    uint64_t address;
+    if (is_caller(&search, frame->pc, frame->sp, frame->bp))
+        return 0;
+    for (uint64_t slot = frame->sp; slot < frame->sp + LANDING_WORDS * 8; slot += 8) {
+        if (!lapse_stack_read(view, slot, &address))
+            return 0;
+        if (address != frame->pc || !is_caller(&search, address, slot + 8, frame->bp))
+            continue;
+        frame->sp = slot + 8;
+        return 1;
+    }
+    return 0;
+}
+
+uintptr_t lapse_guess_first_sp;
+
+LAPSE_SIGSAFE int lapse_guess_is_first(const struct lapse_frame *frame)
+{
+    return frame->sp + FIRST_FRAME >= lapse_guess_first_sp &&
+           frame->sp - FIRST_FRAME <= lapse_guess_first_sp;
 }

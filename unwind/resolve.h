@@ -27,10 +27,11 @@ extern struct lapse_unwind_entry lapse_resolver_entry;
 LAPSE_SIGSAFE int lapse_resolver_look_up(uint64_t epoch, uint64_t key);
 extern const unw_accessors_t lapse_resolver_accessors;
 
-/* live_sig.c: unwind this very frame where no rule can say it for all. Returns 1 with `frame`
- * changed to the caller, 0 when libunwind fails, -EBUSY when the gate was closed. */
+/* live_sig.c: unwind this very frame where no rule can say it for all. `interrupted` is the frame further
+ * in, on the same stack, whose registers are all known. Returns 1 with `frame` changed to the caller, 0 when
+ * libunwind fails, -EBUSY when the gate was closed. */
 int lapse_live_init(void);
-LAPSE_SIGSAFE int lapse_live_step(struct lapse_stack_view *view, uint64_t key,
+LAPSE_SIGSAFE int lapse_live_step(struct lapse_stack_view *view, const struct lapse_frame *interrupted,
                                   struct lapse_frame *frame);
 
 /* Does a call instruction end right before `address`? `code` holds the 7 bytes before it. */

@@ -202,6 +202,14 @@ static uint64_t rbp_part(uint64_t rbp, uint64_t cfa, uint64_t rule)
     return place << 8 | ((uint64_t)(offset / 8) & 0xffff) << 16;
 }
 
+static int restores_rax(void)
+{
+    unw_word_t rax;
+    int64_t offset;
+    return lapse_libunwind.get_reg(&probe.cursor, UNW_X86_64_RAX, &rax) >= 0 &&
+           token_id(rax, &offset) >= TOKEN_READ;
+}
+
 static uint64_t read_answer(void)
 {
     unw_word_t cfa, rbp, pc;
@@ -218,7 +226,12 @@ static uint64_t read_answer(void)
     if (at == NOT_A_TOKEN || at != token_id(cfa, &cfa_offset) || offset != cfa_offset - 8)
         return LAPSE_RULE_FAILED; /* the return address is not below the CFA */
     uint64_t rule = cfa_part(cfa);
-    return rule ? rule | rbp_part(rbp, cfa, rule) : (uint64_t)LAPSE_RULE_FAILED;
+    if (!rule)
+        return LAPSE_RULE_FAILED;
+    rule |= rbp_part(rbp, cfa, rule);
+    if (lapse_rule_kind(rule) == LAPSE_RULE_PLAIN && restores_rax())
+        rule += LAPSE_RULE_REGISTER - LAPSE_RULE_PLAIN + LAPSE_RULE_LANDS;
+    return rule;
 }
 
 static uint64_t ask_libunwind(uint64_t key)
@@ -254,11 +267,31 @@ LAPSE_SIGSAFE int lapse_is_after_call(const uint8_t code[7])
     return end[-7] == 0xff && end[-6] == 0x94;
 }
 
+/* In either encoding. */
+static int is_mov_rbp_rsp(const uint8_t *code)
+{
+    static const uint8_t store[] = { 0x48, 0x89, 0xe5 }, load[] = { 0x48, 0x8b, 0xec };
+    return !memcmp(code, store, sizeof store) || !memcmp(code, load, sizeof load);
+}
+
 /* `mov $15, %rax; syscall`: what every sigaction wrapper for this machine returns to. */
 static int is_trampoline(const uint8_t *code)
 {
     static const uint8_t trampoline[9] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
     return memcmp(code, trampoline, sizeof trampoline) == 0;
+}
+
+/* Where the return address is in code without unwind information, at the two ends of a function that keeps
+ * a frame pointer: RBP is still, or again, its caller's. `code` is from the key on, with `before` before it. */
+static uint64_t frame_part(uint8_t before, const uint8_t *code)
+{
+    static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+    const uint8_t *entry = memcmp(code, endbr64, sizeof endbr64) ? code : code + sizeof endbr64;
+    if (entry[0] == 0x55 && is_mov_rbp_rsp(entry + 1))
+        return LAPSE_RULE_AT_RETURN;
+    if (code[0] == 0xc3 || code[0] == 0xc2 || (code[0] == 0xf3 && code[1] == 0xc3))
+        return LAPSE_RULE_AT_RETURN;
+    return before == 0x55 && is_mov_rbp_rsp(code) ? LAPSE_RULE_RBP_PUSHED : 0;
 }
 
 LAPSE_SIGSAFE int lapse_resolver_look_up(uint64_t epoch, uint64_t key)
@@ -279,11 +312,12 @@ static uint64_t resolve(uint64_t epoch, uint64_t key, uint64_t *start)
     int readable = lapse_memory_read(code, key - 7, sizeof code) >= 8;
     *start = in_module ? entry->start : 0;
     uint64_t after_call = readable && lapse_is_after_call(code + 1) ? LAPSE_RULE_AFTER_CALL : 0;
+    uint64_t frame = readable ? frame_part(code[6], code + 7) : 0;
     /* Returned to (key is one less), about to start, or before its system call. */
     if (readable && (is_trampoline(code + 8) || is_trampoline(code + 7) || is_trampoline(code)))
         return LAPSE_RULE_SIGNAL;
     if (!in_module)
-        return LAPSE_RULE_NO_INFO | after_call;
+        return LAPSE_RULE_NO_INFO | after_call | frame;
     /* A return address that is the start of a function was put there by hand, by who made the stack
      * (makecontext does this); what stands before it is padding. */
     if (!entry->covered && !after_call && entry->end == key + 1) {
@@ -291,7 +325,7 @@ static uint64_t resolve(uint64_t epoch, uint64_t key, uint64_t *start)
         return LAPSE_RULE_OUTERMOST;
     }
     if (!entry->covered)
-        return LAPSE_RULE_NO_INFO | after_call | LAPSE_RULE_IN_MODULE |
+        return LAPSE_RULE_NO_INFO | after_call | frame | LAPSE_RULE_IN_MODULE |
                (entry->has_table ? LAPSE_RULE_IN_TABLED_MODULE : 0);
     return ask_libunwind(key) | after_call;
 }

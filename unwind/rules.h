@@ -14,6 +14,9 @@
  *   bits 8-9   where the caller's RBP is: kept, at CFA + offset, at base + offset, lost
  *   bit  10    NO_INFO only: in a loaded module
  *   bit  11    NO_INFO only: in a module that has unwind information for other code
+ *   bit  12    NO_INFO: the instruction at the key finds its return address at RSP
+ *              REGISTER: LANDS, see below
+ *   bit  13    NO_INFO only: the instruction before pushed RBP, the one at the key makes it the frame pointer
  *   bits 16-31 offset of the saved RBP in words, signed
  *   bits 32-63 PLAIN: CFA = base + this, signed
  *              DEREF: CFA = value at (base + bits 40-63) + bits 32-39, both signed
@@ -30,7 +33,7 @@
 enum lapse_rule_kind {
     LAPSE_RULE_UNKNOWN,   /* not in the cache */
     LAPSE_RULE_PLAIN,     /* CFA = RSP or RBP + offset */
-    LAPSE_RULE_REGISTER,  /* CFA = another register + offset: known in interrupted frames only */
+    LAPSE_RULE_REGISTER,  /* CFA = another register + offset */
     LAPSE_RULE_DEREF,     /* CFA through memory: realigned stacks */
     LAPSE_RULE_SIGNAL,    /* RSP points at a ucontext */
     LAPSE_RULE_OUTERMOST, /* no caller */
@@ -45,6 +48,12 @@ enum { LAPSE_REGISTER_RBP = 6, LAPSE_REGISTER_RSP = 7, LAPSE_REGISTER_RIP = 16 }
 #define LAPSE_RULE_AFTER_CALL (UINT64_C(1) << 3)
 #define LAPSE_RULE_IN_MODULE (UINT64_C(1) << 10)
 #define LAPSE_RULE_IN_TABLED_MODULE (UINT64_C(1) << 11)
+#define LAPSE_RULE_AT_RETURN (UINT64_C(1) << 12)
+#define LAPSE_RULE_RBP_PUSHED (UINT64_C(1) << 13)
+/* A function that restores registers which no call preserves: it returns to where an exception lands, and
+ * puts the landing frame's registers over its own saved ones first. Its kind is REGISTER, also with RSP or
+ * RBP as base, so that the warm path leaves it alone. */
+#define LAPSE_RULE_LANDS (UINT64_C(1) << 12)
 
 static inline enum lapse_rule_kind lapse_rule_kind(uint64_t rule)
 {

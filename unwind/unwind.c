@@ -6,6 +6,9 @@
 #include "binding.h"
 #include "resolve.h"
 #include "unwind_table.h"
+#include "walk_frame.h"
+
+extern void *__libc_stack_end; /* glibc's, in no header */
 
 static int initialise(char *error, uint32_t error_size)
 {
@@ -18,6 +21,7 @@ static int initialise(char *error, uint32_t error_size)
         result = lapse_live_init();
     if (result)
         return result;
+    lapse_guess_first_sp = (uintptr_t)__libc_stack_end;
     /* libunwind initialises itself, under a mutex, at its first question. */
     lapse_rule_resolve((uintptr_t)&lapse_unwind_init);
     return 0;

@@ -11,7 +11,7 @@
 
 struct lapse_unwind_entry {
     uintptr_t map_start, map_end; /* of the module */
-    int has_table;                /* the module has a table that we can search */
+    int has_table;                /* the module has a table that we can search and that is no remnant */
     int covered;                  /* an entry covers the address */
     uintptr_t start, end;         /* of the function when covered, else of the stretch around the
                                      address that no entry covers (end: 0 when unknown) */

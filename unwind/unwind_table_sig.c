@@ -17,6 +17,10 @@ struct header {
     uint32_t count;
 };
 
+/* Compilers write a row for each function, 0.1 to 1 KiB of module a row. A program built without unwind
+ * information has rows all the same, those of objects that others built (chromium: 33 KiB a row). */
+enum { REMNANT_BYTES_A_ROW = 8192 };
+
 struct row { int32_t start, entry; }; /* both relative to the header */
 
 /* Bytes of a pointer in this encoding, 0 when of no fixed size. */
@@ -158,7 +162,8 @@ LAPSE_SIGSAFE int lapse_unwind_table_find(struct lapse_windows *windows, uintptr
         header.count_encoding != ENCODING_UDATA4 ||
         header.table_encoding != ENCODING_DATAREL_SDATA4)
         return 0;
-    entry->has_table = header.count != 0;
+    entry->has_table =
+        header.count && (entry->map_end - entry->map_start) / header.count < REMNANT_BYTES_A_ROW;
     search_table(windows, address, header.count, entry);
     return 0;
 }

@@ -50,4 +50,14 @@ LAPSE_SIGSAFE int lapse_frame_register(const struct lapse_frame *frame, unsigned
 LAPSE_SIGSAFE int lapse_guess_caller(struct lapse_stack_view *view, uint64_t epoch, uint64_t rule,
                                      struct lapse_frame *frame);
 
+/* `frame` was come to by a LANDS rule. When that is a landing in progress, changes its stack pointer to the
+ * landing frame's and returns 1; returns 0 when the frame is as unwind information says. */
+LAPSE_SIGSAFE int lapse_guess_landing(struct lapse_stack_view *view, uint64_t epoch,
+                                      struct lapse_frame *frame);
+
+/* Where the kernel started the process's stack: set once before the first tick, 0 when unknown. A frame
+ * there is the entry code of the loader or the program and has no caller. */
+extern uintptr_t lapse_guess_first_sp;
+LAPSE_SIGSAFE int lapse_guess_is_first(const struct lapse_frame *frame);
+
 #endif

@@ -29,8 +29,9 @@ struct walker {
     struct lapse_stack_view view;
     struct lapse_frame frame;
     uint64_t cfa; /* of the frame that was left last; 0 when it was left by a guess */
-    uint64_t registers
-        [GREGS_COUNT]; /* of the frame that the innermost signal frame passed interrupted */
+    int guessed;  /* whether it was */
+    struct lapse_frame interrupted;  /* the last frame that was come to with all its registers */
+    uint64_t registers[GREGS_COUNT]; /* of it, when a signal frame was passed */
 };
 
 enum outcome { STEPPED, ROOT, FAILED };
@@ -128,30 +129,41 @@ static enum outcome leave_signal_frame(struct walker *walker)
                                    .sp = walker->registers[REG_RSP],
                                    .bp = walker->registers[REG_RBP],
                                    .registers = walker->registers };
+    walker->interrupted = *frame;
     enter_stack(walker, frame->sp);
     return STEPPED;
 }
 
 static enum outcome leave_guessing(struct walker *walker, uint64_t epoch, uint64_t rule)
 {
+    if (lapse_guess_is_first(&walker->frame))
+        return ROOT;
     walker->cfa = 0;
-    if (!lapse_guess_caller(&walker->view, epoch, rule, &walker->frame))
-        return FAILED;
-    walker->walk->flags |= LAPSE_WALK_GUESSED;
-    return STEPPED;
+    walker->guessed = 1;
+    return lapse_guess_caller(&walker->view, epoch, rule, &walker->frame) ? STEPPED : FAILED;
 }
 
-/* Unwind information that no rule expresses (in libcrypto, a CFA that depends on a second register):
- * libunwind is asked about this very frame, each time. */
+static enum outcome leave_landing(struct walker *walker, uint64_t epoch, enum outcome outcome)
+{
+    if (outcome == STEPPED && lapse_guess_landing(&walker->view, epoch, &walker->frame)) {
+        walker->cfa = 0;
+        walker->guessed = 1;
+    }
+    return outcome;
+}
+
+/* Unwind information that no rule expresses (in libcrypto, a CFA that depends on a second register) or
+ * that needs a register which the walk did not carry along (the loader's lazy binding): libunwind is asked
+ * about this very frame, each time. */
 static enum outcome leave_live(struct walker *walker)
 {
     struct lapse_frame *frame = &walker->frame;
-    uint64_t sp = frame->sp;
-    int result =
-        lapse_live_step(&walker->view, frame->registers ? frame->pc : frame->pc - 1, frame);
+    /* An interrupted frame may have nothing left on the stack (a jump to the return address). */
+    uint64_t least = frame->sp + !frame->registers;
+    int result = lapse_live_step(&walker->view, &walker->interrupted, frame);
     if (result == -EBUSY)
         walker->walk->flags |= LAPSE_WALK_GATE_CLOSED;
-    if (result <= 0 || frame->sp <= sp)
+    if (result <= 0 || frame->sp < least)
         return FAILED;
     walker->cfa = frame->sp;
     return frame->pc ? STEPPED : ROOT;
@@ -161,6 +173,8 @@ static enum outcome leave_live(struct walker *walker)
 static enum outcome leave(struct walker *walker, uint64_t epoch, uint64_t rule)
 {
     uint64_t base, cfa;
+    enum outcome outcome;
+    walker->guessed = 0;
     switch (lapse_rule_kind(rule)) {
     case LAPSE_RULE_OUTERMOST:
         return ROOT;
@@ -169,8 +183,9 @@ static enum outcome leave(struct walker *walker, uint64_t epoch, uint64_t rule)
     case LAPSE_RULE_PLAIN:
     case LAPSE_RULE_REGISTER:
         if (!lapse_frame_register(&walker->frame, lapse_rule_base(rule), &base))
-            return FAILED;
-        return leave_frame(walker, rule, base, base + (uint64_t)lapse_rule_cfa_offset(rule));
+            return leave_live(walker);
+        outcome = leave_frame(walker, rule, base, base + (uint64_t)lapse_rule_cfa_offset(rule));
+        return rule & LAPSE_RULE_LANDS ? leave_landing(walker, epoch, outcome) : outcome;
     case LAPSE_RULE_DEREF:
         if (!lapse_frame_register(&walker->frame, lapse_rule_base(rule), &base) ||
             !lapse_stack_read(&walker->view, base + (uint64_t)lapse_rule_deref_offset(rule), &cfa))
@@ -266,8 +281,7 @@ static void walk_frames(struct walker *walker)
             walk->flags |= LAPSE_WALK_GATE_CLOSED;
             return;
         }
-        int guessed = lapse_rule_kind(rule) == LAPSE_RULE_NO_INFO;
-        if (guessed && is_bogus(walker, rule)) {
+        if (is_bogus(walker, rule)) {
             walk->flags |= LAPSE_WALK_FAILED;
             walk->depth--;
             walk->cut_cfa = walker->cfa;
@@ -289,7 +303,8 @@ static void walk_frames(struct walker *walker)
             walk->cut_cfa = walker->cfa;
             return;
         }
-        walk->pcs[walk->depth++] = frame->pc | (guessed ? LAPSE_PC_GUESSED : 0);
+        walk->flags |= walker->guessed ? LAPSE_WALK_GUESSED : 0;
+        walk->pcs[walk->depth++] = frame->pc | (walker->guessed ? LAPSE_PC_GUESSED : 0);
         if (walker->trail)
             lapse_trail_arrive(walker->trail, frame->pc, frame->sp, frame->bp);
     }
@@ -313,6 +328,7 @@ LAPSE_SIGSAFE void lapse_walk(struct lapse_walk *walk, const ucontext_t *context
                                          .sp = (uint64_t)gregs[REG_RSP],
                                          .bp = (uint64_t)gregs[REG_RBP],
                                          .registers = (const uint64_t *)gregs };
+    walker.interrupted = walker.frame;
     enter_stack(&walker, walker.frame.sp);
     if (walker.view.foreign)
         walker.trail = NULL;

@@ -14,6 +14,16 @@ if(TARGET lapse_unwind)
     add_test(NAME integration.unwind_threads COMMAND unwind_threads 1500)
     set_tests_properties(integration.unwind_threads PROPERTIES LABELS integration TIMEOUT 60)
 
+    add_library(unwind_remnant SHARED unwind_remnant.c)
+    target_compile_options(unwind_remnant PRIVATE -O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables
+        -fno-unwind-tables -fno-toplevel-reorder)
+    add_executable(unwind_stepping unwind_stepping.c unwind_throw.cc)
+    target_compile_options(unwind_stepping PRIVATE -O2 -fomit-frame-pointer -mno-red-zone)
+    target_link_libraries(unwind_stepping PRIVATE unwind_remnant lapse_unwind iberty Threads::Threads ${CMAKE_DL_LIBS})
+    target_link_options(unwind_stepping PRIVATE -Wl,-z,lazy)
+    add_test(NAME integration.unwind_stepping COMMAND unwind_stepping)
+    set_tests_properties(integration.unwind_stepping PROPERTIES LABELS integration TIMEOUT 120 SKIP_RETURN_CODE 77)
+
     add_library(unwind_probe SHARED unwind_probe.c)
     target_link_libraries(unwind_probe PRIVATE lapse_unwind iberty PkgConfig::LIBUNWIND Threads::Threads
         ${CMAKE_DL_LIBS})
