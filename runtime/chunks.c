@@ -332,13 +332,17 @@ static void put_counters(struct lapse_store *store)
 }
 
 /* Threads that have ended and are written are forgotten; their memory serves the next. */
-static void forget_thread(struct lapse_store *store, uint32_t id)
+static void forget_thread(struct lapse_store *store, uint32_t at)
 {
-    struct lapse_store_thread *thread = store->threads[id];
+    struct lapse_store_thread *thread = store->threads[at];
+    struct lapse_store_thread **link = &store->thread_buckets[thread->id % LAPSE_THREAD_BUCKETS];
+    while (*link != thread)
+        link = &(*link)->next;
+    *link = thread->next;
+    store->threads[at] = store->threads[--store->thread_count];
     lapse_arena_resize(&store->arena, thread->pcs, thread->capacity * sizeof *thread->pcs, 0);
     lapse_arena_resize(&store->arena, thread->nodes, thread->capacity * sizeof *thread->nodes, 0);
     lapse_arena_resize(&store->arena, thread, sizeof *thread, 0);
-    store->threads[id] = NULL;
 }
 
 void lapse_store_write(struct lapse_store *store)
@@ -352,21 +356,19 @@ void lapse_store_write(struct lapse_store *store)
     }
     if (!put_modules(store))
         return;
-    for (uint32_t i = 0; i < store->threads_capacity; i++) {
+    for (uint32_t i = 0; i < store->thread_count; i++) {
         struct lapse_store_thread *thread = store->threads[i];
-        if (thread && thread->first != LAPSE_NO_SAMPLE && !thread->end_ns)
+        if (thread->first != LAPSE_NO_SAMPLE && !thread->end_ns)
             lapse_store_read_name(thread); /* threads name themselves after they have begun */
-        if (thread && !put_thread(store, thread))
+        if (!put_thread(store, thread))
             return;
     }
     if (!put_labels(store) || !put_spans(store) || !put_nodes(store) || !lapse_store_room(store))
         return;
     if (store->wire.size + store->pending_count * 60 > LAPSE_CHUNK_MAX - 4096 && !send(store))
         return;
-    for (uint32_t i = 0; i < store->threads_capacity; i++) {
+    for (uint32_t i = store->thread_count; i-- > 0;) { /* from behind: the last takes a forgotten one's place */
         struct lapse_store_thread *thread = store->threads[i];
-        if (!thread)
-            continue;
         if (thread->first != LAPSE_NO_SAMPLE)
             put_samples(store, thread);
         if (thread->end_ns)

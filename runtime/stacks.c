@@ -115,9 +115,8 @@ static void forget_functions(struct lapse_store *store)
     if (store->memo)
         memset(store->memo, 0, (store->memo_mask + 1) * sizeof *store->memo);
     store->memo_used = 0;
-    for (uint32_t i = 0; i < store->threads_capacity; i++)
-        if (store->threads[i])
-            store->threads[i]->depth = 0;
+    for (uint32_t i = 0; i < store->thread_count; i++)
+        store->threads[i]->depth = 0;
 }
 
 /* An address in no module may mean that one was loaded since the last look. */

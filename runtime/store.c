@@ -71,14 +71,15 @@ void lapse_store_read_name(struct lapse_store_thread *thread)
 
 struct lapse_store_thread *lapse_store_thread(struct lapse_store *store, uint32_t id, uint32_t tid)
 {
-    struct lapse_store_thread **threads =
-        lapse_store_grow(store, store->threads, &store->threads_capacity, id + 1, sizeof *threads);
+    struct lapse_store_thread **bucket = &store->thread_buckets[id % LAPSE_THREAD_BUCKETS], *thread;
+    for (thread = *bucket; thread; thread = thread->next)
+        if (thread->id == id)
+            return thread;
+    struct lapse_store_thread **threads = lapse_store_grow(store, store->threads, &store->threads_capacity,
+                                                           store->thread_count + 1, sizeof *threads);
     if (!threads)
         return NULL;
     store->threads = threads;
-    struct lapse_store_thread *thread = threads[id];
-    if (thread)
-        return thread;
     thread = lapse_arena_resize(&store->arena, NULL, 0, sizeof *thread);
     if (!thread)
         return NULL;
@@ -88,8 +89,8 @@ struct lapse_store_thread *lapse_store_thread(struct lapse_store *store, uint32_
     thread->first = thread->last = LAPSE_NO_SAMPLE;
     thread->changed = true;
     lapse_store_read_name(thread);
-    store->threads_seen++;
-    return threads[id] = thread;
+    thread->next = *bucket;
+    return *bucket = threads[store->thread_count++] = thread;
 }
 
 static void add_weight(struct lapse_store *store, uint32_t node, uint64_t weight)

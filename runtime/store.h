@@ -25,6 +25,7 @@ enum { LAPSE_NODE_GUESSED = 1, LAPSE_NODE_NO_UNWIND_INFO = 2 };
 #define LAPSE_NO_SAMPLE UINT32_MAX
 
 struct lapse_store_thread {
+    struct lapse_store_thread *next; /* in its bucket */
     uint32_t id, tid;
     uint64_t start_ns, end_ns, cpu_ns, last_ns;
     char name[64];
@@ -51,6 +52,7 @@ struct lapse_store_module {
 struct lapse_label_pair { uint64_t key, value; }; /* addresses, as captured */
 struct lapse_label_set { uint32_t first, count, next; }; /* pairs of `label_pairs`; next in its bucket */
 #define LAPSE_LABEL_BUCKETS 256u
+#define LAPSE_THREAD_BUCKETS 1024u
 
 struct lapse_pending_span { uint64_t start_ns, end_ns, name; uint32_t thread; };
 
@@ -81,8 +83,11 @@ struct lapse_store {
     struct lapse_memo *memo;
     uint32_t memo_mask, memo_used;
 
-    struct lapse_store_thread **threads; /* by number in the recording */
-    uint32_t threads_capacity, threads_seen;
+    /* Those that live, in no order, and by number in the recording: a server may make a thread for each
+     * request and run for months, so nothing here grows with the number of threads that ever were. */
+    struct lapse_store_thread **threads;
+    uint32_t thread_count, threads_capacity;
+    struct lapse_store_thread *thread_buckets[LAPSE_THREAD_BUCKETS];
     struct lapse_pending *pending;
     uint32_t pending_count;
 
