@@ -12,6 +12,7 @@
 #define RECORD_BYTES 16u
 #define LOAD_BYTES 40u
 #define MOVE_BYTES 48u
+#define MACHINE_NONE 0u /* CPython 3.13 says so */
 #define MACHINE_X86_64 62u
 #define TIME_IS_TSC 1u
 #define ELF_HEADER_BYTES 0x40u
@@ -281,7 +282,8 @@ static int open_dump(struct dump *dump, uint64_t *first)
 {
     const uint8_t *at;
     if (view(dump, 0, HEADER_BYTES, &at) < HEADER_BYTES || number32(at) != MAGIC ||
-        number32(at + 4) != 1 || number32(at + 12) != MACHINE_X86_64 ||
+        number32(at + 4) != 1 ||
+        (number32(at + 12) != MACHINE_X86_64 && number32(at + 12) != MACHINE_NONE) ||
         number64(at + 32) & ~(uint64_t)TIME_IS_TSC)
         return -EBADMSG;
     *first = number32(at + 8) < HEADER_BYTES ? HEADER_BYTES : number32(at + 8);

@@ -13,14 +13,17 @@ if(TARGET lapse-addresses)
     endforeach()
     add_symbols_test(all_long 20000 8 dwarf5 dwarf4 dwarf3 dwz split package separate compressed clang lto
         tables_only mini c_o3 libc)
-    set_tests_properties(integration.symbols_all_long PROPERTIES LABELS "integration;long" TIMEOUT 1800)
+    set_tests_properties(integration.symbols_all_long PROPERTIES LABELS "integration;long" TIMEOUT 5400)
 endif()
 
 # Recordings of real programs, read here and elsewhere.
 foreach(kind elsewhere changed vanished stripped rust rustc node reused jit_dump jit_at_exit jit_stale jit_killed
-        jit_namespace budget debuginfod)
+        jit_namespace budget debuginfod java luajit python)
     add_test(NAME integration.symbols_recording_${kind}
         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/symbols_recording.sh $<TARGET_FILE:lapse> ${kind})
     set_tests_properties(integration.symbols_recording_${kind} PROPERTIES LABELS integration TIMEOUT 240
         SKIP_RETURN_CODE 77)
+endforeach()
+foreach(kind java luajit python)
+    set_tests_properties(integration.symbols_recording_${kind} PROPERTIES LABELS "integration;long")
 endforeach()

@@ -465,6 +465,110 @@ E2
             fi
         done
         ;;
+    java)
+        # The JVM faults on purpose, has stacks of its own and writes its perf map as the last thing.
+        need javac
+        cat >Hot.java <<'E2'
+public class Hot {
+    static long hotLoop(int[] all, int seed) {
+        long sum = 0;
+        for (int i = 0; i < all.length; i++) {
+            seed ^= seed << 13; seed ^= seed >>> 17; seed ^= seed << 5;
+            sum += (all[i] = seed) & 7;
+        }
+        return sum;
+    }
+    static int endless(int n) { return endless(n + 1) + 1; }
+    public static void main(String[] arguments) throws Exception {
+        int[] all = new int[100000];
+        long sum = 0, caught = 0;
+        for (int i = 0; i < 3000; i++) sum += hotLoop(all, i + 1);
+        Object nothing = null;
+        for (int i = 0; i < 100000; i++) try { nothing.hashCode(); } catch (NullPointerException e) { caught++; }
+        try { endless(0); } catch (StackOverflowError e) { caught++; }
+        long[] sums = new long[3];
+        Thread[] threads = new Thread[3];
+        for (int t = 0; t < 3; t++) {
+            int own = t;
+            threads[t] = new Thread(() -> { int[] mine = new int[100000]; for (int i = 0; i < 500; i++) sums[own] += hotLoop(mine, own + i + 1); });
+            threads[t].start();
+        }
+        for (Thread thread : threads) thread.join();
+        byte[][] garbage = new byte[1000][];
+        for (int i = 0; i < 200000; i++) garbage[i % 1000] = new byte[1000];
+        System.out.println(sum + " " + caught + " " + sums[0] + " " + sums[1] + " " + sums[2]);
+        System.exit(3);
+    }
+}
+E2
+        javac Hot.java || { echo "javac is not usable"; exit 77; }
+        map="-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit"
+        wanted=$(java $map Hot) && fail "the program's status is not its own"
+        [ -n "$wanted" ] || { echo "no java with perf maps"; exit 77; }
+        for options in "" "-XX:+PreserveFramePointer"; do
+            rm -f java.*
+            result=0
+            found=$(LAPSE_HZ=997 LAPSE_OUT=$work/java LAPSE_EXPORT=folded LD_PRELOAD=$(dirname "$lapse")/liblapse.so \
+                java $map $options Hot) || result=$?
+            [ "$found" = "$wanted" ] && [ $result = 3 ] || fail "java $options: status $result, $found instead of $wanted"
+            has "$(report java.lapse)" 'long Hot.hotLoop(int[], int)'
+            awk '{ all += $NF } /^\[unwind failed\]/ { lost += $NF } /\[anon:exec\]/ { unnamed += $NF }
+                END { print all " samples, " lost + 0 " without their outer frames, " unnamed + 0 " with code without a name"
+                    exit lost > all / 50 || unnamed > all / 20 }' java.folded || fail "java $options: see above"
+        done
+        ;;
+    luajit)
+        # Without a map its code is nobody's; with one, written by the program, it has names.
+        need luajit
+        cat >hot.lua <<'E2'
+local function hotLoop(n) local s = 0 for i = 1, n do s = (s * 31 + i) % 1000003 end return s end
+local t = 0
+for k = 1, 60 do t = t + hotLoop(1000000) end
+print(t)
+if arg[1] then
+    local util, ffi = require("jit.util"), require("ffi")
+    ffi.cdef("int getpid(void);")
+    local map = io.open("/tmp/perf-" .. ffi.C.getpid() .. ".map", "w")
+    for trace = 1, 100 do
+        local code, address = util.tracemc(trace)
+        if code then map:write(string.format("%x %x lua_trace_%d\n", address % 2^48, #code, trace)) end
+    end
+    map:close()
+    os.remove(arg[1])
+end
+E2
+        wanted=$(luajit hot.lua)
+        for map in "" map; do
+            found=$(LAPSE_OUT=$work/lua$map LAPSE_EXPORT=folded LD_PRELOAD=$(dirname "$lapse")/liblapse.so luajit hot.lua $map)
+            [ "$found" = "$wanted" ] || fail "luajit: $found instead of $wanted"
+        done
+        has "$(report lua.lapse)" '[anon:exec]' 0.9
+        has "$(report luamap.lapse | sed 's/^lua_trace_[0-9]*/lua_trace/')" lua_trace 0.9
+        grep -q '^_start;' luamap.folded || fail "no whole stack: $(cat luamap.folded)"
+        ;;
+    python)
+        # Its own perf maps, and jitdump files (3.13), whose code is gone before the end.
+        python=
+        for name in python3.14 python3.13 python3.12 python3; do
+            python=$("$name" -c 'import sys; sys.activate_stack_trampoline; print(sys.executable)' 2>/dev/null) && break
+        done
+        [ -n "$python" ] || { echo "no Python 3.12 or later"; exit 77; }
+        cat >hot.py <<'E2'
+def hot_loop(n):
+    s = 0
+    for i in range(n):
+        s = (s * 31 + i) % 1000003
+    return s
+print(sum(hot_loop(200000) for k in range(15)))
+E2
+        for how in perf perf_jit; do
+            "$python" -X $how -c 'import sys; sys.exit(not sys.is_stack_trampoline_active())' 2>/dev/null || continue
+            LAPSE_OUT=$work/$how LAPSE_EXPORT=folded LD_PRELOAD=$(dirname "$lapse")/liblapse.so "$python" -X $how hot.py >/dev/null
+            report $how.lapse | awk -F'\t' '$1 ~ /^py::hot_loop:.*hot.py$/ && $6 > 0.5 { found = 1 } END { exit !found }' ||
+                fail "$how: no hot_loop: $(report $how.lapse | head -n 20)"
+            echo "$how: named"
+        done
+        ;;
     jit_killed)
         need node
         cat >hot.js <<'E2'

@@ -28,16 +28,21 @@ static void put64(struct file *file, uint64_t value)
     fwrite(&value, sizeof value, 1, file->to);
 }
 
-static void put_header(struct file *file, uint64_t flags)
+static void put_header_of(struct file *file, uint64_t flags, uint32_t machine)
 {
     put32(file, 0x4a695444);
     put32(file, 1);
     put32(file, 40);
-    put32(file, 62);
+    put32(file, machine);
     put32(file, 0);
     put32(file, 7);
     put64(file, 0);
     put64(file, flags);
+}
+
+static void put_header(struct file *file, uint64_t flags)
+{
+    put_header_of(file, flags, 62);
 }
 
 static void put_record(struct file *file, uint32_t id, uint32_t body, uint64_t time_ns)
@@ -321,6 +326,19 @@ Test(jit_code, close_and_cuts_end_it)
         lapse_jit_code_free(&code);
     }
     free(bytes);
+}
+
+Test(jit_code, machines)
+{
+    static const struct { uint32_t machine; int result; } cases[] = { { 62, 0 }, { 0, 0 }, { 183, -EBADMSG } };
+    for (size_t i = 0; i < 3; i++) {
+        struct lapse_jit_code code;
+        struct file file = make();
+        put_header_of(&file, 0, cases[i].machine);
+        put_load(&file, 100, 0x1000, 64, 1, "one");
+        cr_assert_eq(read_dump(&file, &code), cases[i].result, "machine %u", cases[i].machine);
+        lapse_jit_code_free(&code);
+    }
 }
 
 Test(jit_code, refuses_what_is_no_dump)
