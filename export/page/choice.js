@@ -2,6 +2,8 @@
 /* What the reader chose: threads, labels, time, way of drawing, search, selected function. All views
  * draw from here, and whoever changes it says what changed; so the views stay linked. */
 
+const PAUSE_MS = 120;
+
 class Choice {
     constructor(profile) {
         this.profile = profile;
@@ -22,13 +24,15 @@ class Choice {
         this.theme = "light";
         this.shapes = [null, null];
         this.listeners = [];
-        this.leaves = weighLeaves(profile, this);
+        this.leaves = this.allLeaves = weighLeaves(profile, this);
     }
     listen(listener) {
         this.listeners.push(listener);
     }
-    tell(what) {
-        for (const listener of this.listeners) listener(what);
+    /* what: filter, settled (some time after a filter that moved), draw, select, view, search or
+     * theme; change: what is new of a filter. */
+    tell(what, change) {
+        for (const listener of this.listeners) listener(what, change);
     }
     get shape() {
         const which = this.collapse ? 1 : 0;
@@ -36,9 +40,15 @@ class Choice {
     }
     get weights() {
         const shape = this.shape;
-        if (!this.weighed || this.weighed.shape !== shape || this.weighed.leaves !== this.leaves)
-            this.weighed = new Weights(shape, this.leaves);
+        if (!this.weighed || this.weighed.shape !== shape || this.weighed.leaves !== this.leaves) {
+            const spare = this.spare && this.spare.shape === shape ? this.spare : null;
+            this.spare = null;
+            this.weighed = new Weights(shape, this.leaves, spare);
+        }
         return this.weighed;
+    }
+    giveBack(weights) {
+        if (weights !== this.weighed) this.spare = weights;
     }
     get colours() {
         this.coloured = this.coloured || {};
@@ -51,11 +61,23 @@ class Choice {
     name(f) {
         return f < 0 ? "all" : this.profile.functions[f].shown;
     }
-    filter(change) {
+    /* moving: more of the same is to be expected soon, so what is slow to follow waits for a pause. */
+    filter(change, moving) {
+        const before = this.range,
+            onlyTime = Object.keys(change).every((part) => part === "range");
         Object.assign(this, change);
-        this.leaves = weighLeaves(this.profile, this);
+        this.leaves =
+            (onlyTime && before && this.range && moveLeaves(this.leaves, this, before)) ||
+            this.weigh();
         this.countMatches();
-        this.tell("filter");
+        this.tell("filter", change);
+        clearTimeout(this.pause);
+        if (moving) this.pause = setTimeout(() => this.tell("settled"), PAUSE_MS);
+        else this.tell("settled");
+    }
+    weigh() {
+        const all = !this.range && !this.labels && this.threads.every((on) => on);
+        return all ? this.allLeaves : weighLeaves(this.profile, this);
     }
     draw(change) {
         Object.assign(this, change);
@@ -69,6 +91,18 @@ class Choice {
     show(view) {
         this.view = view;
         this.tell("view");
+    }
+    /* Self time by module. */
+    moduleWeights() {
+        const { profile, leaves } = this,
+            sums = new Float64Array(profile.modules.length + 1);
+        this.leafModule =
+            this.leafModule ||
+            profile.leafNode.map(
+                (node) => 1 + (node ? profile.functions[profile.nodeFunction[node]].module : -1),
+            );
+        for (let i = 0; i < profile.leafCount; i++) sums[this.leafModule[i]] += leaves.weight[i];
+        return sums.subarray(1);
     }
     search(query) {
         this.query = query;

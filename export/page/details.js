@@ -8,7 +8,7 @@ class Details {
             make("aside", { class: "details", hidden: true, "aria-label": "Selected function" }),
         );
         choice.listen((what) => {
-            if (what === "select" || what === "filter" || what === "draw" || what === "theme")
+            if (what === "select" || what === "settled" || what === "draw" || what === "theme")
                 this.show();
         });
     }
@@ -104,13 +104,13 @@ class Details {
         );
     }
     around(f, mode) {
-        const root = rootFrame(this.choice.weights, mode, f);
-        return root.children(this.choice.weights).slice(0, 8);
+        const picture = new Picture(this.choice.weights, mode, f);
+        return picture.nearest().slice(0, 8);
     }
-    list(title, frames, whole) {
+    list(title, boxes, whole) {
         const { choice } = this,
             list = make("ul");
-        for (const frame of frames)
+        for (const box of boxes)
             list.append(
                 make(
                     "li",
@@ -120,24 +120,24 @@ class Details {
                         {
                             type: "button",
                             dir: "ltr",
-                            title: elideText(choice.name(frame.func), 500),
-                            onclick: () => choice.select(frame.func),
+                            title: elideText(choice.name(box.func), 500),
+                            onclick: () => choice.select(box.func),
                         },
                         make("i", { class: "swatch" }),
                         make("span", {
                             class: "name",
-                            textContent: elideText(choice.name(frame.func), 90),
+                            textContent: elideText(choice.name(box.func), 90),
                         }),
                     ),
-                    make("b", { textContent: percentText(whole ? frame.total / whole : 0) }),
+                    make("b", { textContent: percentText(whole ? box.total / whole : 0) }),
                 ),
             );
-        frames.forEach(
-            (frame, i) =>
+        boxes.forEach(
+            (box, i) =>
                 (list.children[i].querySelector("i").style.background =
-                    choice.colours.css[frame.func]),
+                    choice.colours.css[box.func]),
         );
-        if (!frames.length)
+        if (!boxes.length)
             list.append(make("li", { class: "none", textContent: "nothing in what is chosen" }));
         return make("section", {}, make("h3", { textContent: title }), list);
     }

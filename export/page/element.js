@@ -14,6 +14,15 @@ function make(tag, properties, ...children) {
     return element;
 }
 
+/* Only what is new is written: each change makes the browser lay out again. */
+function setText(element, text) {
+    if (element.textContent !== text) element.textContent = text;
+}
+
+function setState(element, name, value) {
+    if (element.getAttribute(name) !== String(value)) element.setAttribute(name, String(value));
+}
+
 function button(label, title, action, properties) {
     return make("button", { type: "button", title, onclick: action, ...properties }, label);
 }
@@ -25,7 +34,7 @@ function segmented(label, options, action) {
         group.appendChild(button(text, title, () => action(value), { value })),
     );
     group.press = (value) => {
-        for (const b of buttons) b.setAttribute("aria-pressed", String(b.value === value));
+        for (const b of buttons) setState(b, "aria-pressed", b.value === value);
     };
     return group;
 }
@@ -34,7 +43,7 @@ function toggle(label, title, action) {
     const b = button(label, title, () => action(b.getAttribute("aria-pressed") !== "true"), {
         class: "toggle",
     });
-    b.press = (on) => b.setAttribute("aria-pressed", String(on));
+    b.press = (on) => setState(b, "aria-pressed", on);
     b.press(false);
     return b;
 }

@@ -23,7 +23,7 @@ class Filters {
         this.match = this.element.appendChild(
             make("span", { class: "match", id: "match", role: "status" }),
         );
-        choice.listen(() => this.show());
+        choice.listen((what) => what !== "settled" && what !== "view" && this.show());
         document.addEventListener(
             "pointerdown",
             (event) => this.panel && !this.panel.parentNode.contains(event.target) && this.close(),
@@ -169,36 +169,42 @@ class Filters {
             { profile, range } = choice,
             chosen = choice.threads.reduce((sum, on) => sum + on, 0);
         this.threads.hidden = !profile.hasTimes;
-        this.threads.opener.textContent =
+        setText(
+            this.threads.opener,
             "Threads  " +
-            (chosen === profile.threads.length
-                ? "all " + chosen
-                : chosen + " of " + profile.threads.length) +
-            "  ▾";
+                (chosen === profile.threads.length
+                    ? "all " + chosen
+                    : chosen + " of " + profile.threads.length) +
+                "  ▾",
+        );
         this.labels.hidden = profile.labelSets.every((set) => !set.length);
-        this.labels.opener.textContent =
-            "Labels  " + (choice.labelKeys ? choice.labelKeys.size + " chosen" : "all") + "  ▾";
+        setText(
+            this.labels.opener,
+            "Labels  " + (choice.labelKeys ? choice.labelKeys.size + " chosen" : "all") + "  ▾",
+        );
         this.range.hidden = !range;
         if (range) {
             const step = (range[1] - range[0]) / 100;
             this.range.textContent =
                 momentText(range[0], step) + " – " + momentText(range[1], step) + "  ×";
         }
-        const whole = choice.weights.whole;
+        const whole = choice.leaves.whole;
         this.sum.textContent =
             weightText(profile, whole) +
             (whole !== profile.weight && profile.weight
                 ? "  ·  " + percentText(whole / profile.weight) + " of all"
                 : "") +
-            (profile.byCount ? "" : "  ·  " + countText(choice.weights.wholeCount) + " samples");
-        this.match.textContent = choice.queryError
-            ? choice.queryError
-            : choice.matchedShare
-              ? "matched " +
-                percentText(choice.matchedShare.share) +
-                "  ·  " +
-                weightText(profile, choice.matchedShare.weight)
-              : "";
+            (profile.byCount ? "" : "  ·  " + countText(choice.leaves.wholeCount) + " samples");
+        setText(
+            this.match,
+            choice.queryError ||
+                (choice.matchedShare
+                    ? "matched " +
+                      percentText(choice.matchedShare.share) +
+                      "  ·  " +
+                      weightText(profile, choice.matchedShare.weight)
+                    : ""),
+        );
         this.match.classList.toggle("wrong", Boolean(choice.queryError));
     }
 }

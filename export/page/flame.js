@@ -1,37 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Flame graph and icicle. Boxes lie on an axis of weight; the picture is a window [low, high] on it,
- * so zooming is moving the window. Boxes narrower than half a pixel are neither made nor drawn. */
+/* Flame graph and icicle: a window [low, high] on a Picture's axis of weight, so zooming is moving the
+ * window. Boxes are painted as pixels, one row a level, and stretched; names and outlines follow. */
 
-const ROW = 20;
+const ROW = 20,
+    FLAME_BUDGET_MS = 4; /* of a frame, for making boxes */
 
-class FlameView {
+class FlameView extends Plot {
     constructor(choice, parent, tip) {
-        this.choice = choice;
-        this.tip = tip;
-        this.element = parent.appendChild(
-            make("section", {
-                class: "view flame",
-                id: "view-flame",
-                role: "tabpanel",
-                "aria-label": "Flame graph",
-            }),
-        );
+        super(choice, parent, tip, {
+            name: "flame",
+            label: "Flame graph",
+            hint: "Flame graph. Arrow keys move between boxes, Enter zooms, Backspace goes back.",
+            left: 0,
+        });
         this.makeBar();
-        this.scroller = this.element.appendChild(make("div", { class: "scroller" }));
-        this.spacer = this.scroller.appendChild(make("div", { class: "spacer" }));
-        this.pane = this.element.appendChild(make("div", { class: "pane" }));
-        this.surface = new Surface(
-            this.pane,
-            (c, w, h) => this.draw(c, w, h),
-            "Flame graph. Arrow keys move between boxes, Enter zooms, Backspace goes back.",
-        );
-        this.scroller.prepend(this.pane);
-        this.scroller.addEventListener("scroll", () => this.surface.dirty());
         this.past = [];
         this.future = [];
-        this.rows = [];
+        this.image = document.createElement("canvas");
         this.listen();
-        this.rebuild([]);
+        this.rebuild();
         choice.listen((what) => this.changed(what));
     }
     makeBar() {
@@ -64,65 +51,91 @@ class FlameView {
             "aria-label": "Zoom forward",
         });
         this.whole = button("Whole graph", "Zoom all the way out (Esc)", () =>
-            this.zoomTo(this.root),
+            this.zoomTo(this.picture.root),
         );
         this.focusChip = button("", "Draw everything again", () => choice.draw({ focus: -1 }), {
             class: "chip",
             hidden: true,
         });
         this.trail = make("span", { class: "trail", dir: "ltr" });
-        this.element.append(
-            make(
-                "div",
-                { class: "bar" },
-                this.modes,
-                this.ways,
-                this.folding,
-                make("div", { class: "joined" }, this.back, this.forth),
-                this.whole,
-                this.focusChip,
-                this.trail,
-            ),
+        this.bar.append(
+            this.modes,
+            this.ways,
+            this.folding,
+            make("div", { class: "joined" }, this.back, this.forth),
+            this.whole,
+            this.focusChip,
+            this.trail,
         );
     }
     changed(what) {
-        if (what === "filter" || what === "draw") this.rebuild(this.path(this.zoomed));
-        if (what === "view" && this.choice.view === "flame")
-            this.surface.canvas.focus({ preventScroll: true });
+        if (what === "filter" || what === "draw") this.stale = true;
+        if (this.choice.view !== "flame" || what === "settled") return;
+        if (what === "filter") return this.follow();
+        if (this.stale) this.rebuild();
         this.surface.dirty();
     }
-    path(frame) {
-        const path = [];
-        for (; frame && frame.parent; frame = frame.parent) path.unshift(frame.func);
-        return path;
+    rebuild() {
+        this.show(this.begin());
     }
-    /* New weights: the same place stays zoomed as far as it still exists. */
-    rebuild(path) {
+    /* A picture of the choice as it is now, nothing made yet. */
+    begin() {
         const { choice } = this;
-        const shape = [choice.mode, choice.focus, choice.collapse].join();
-        const turned = this.upward !== choice.upward;
-        this.upward = choice.upward;
-        if (this.drawn !== shape) {
-            this.past = [];
-            this.future = [];
-            path = [];
-        }
+        this.stale = false;
+        this.coming = null;
+        return new Picture(choice.weights, choice.mode, choice.focus);
+    }
+    /* The same place stays zoomed as far as it still exists. */
+    show(picture) {
+        const { choice } = this,
+            shape = [choice.mode, choice.focus, choice.collapse].join(),
+            same = this.drawn === shape;
+        if (!same) this.past = this.future = [];
+        if (this.picture && same) choice.giveBack(this.picture.weights);
+        this.zoomed = this.current = picture.locate(same ? this.zoomed.path : []);
+        this.picture = picture;
+        this.coming = null;
         this.drawn = shape;
-        this.root = rootFrame(choice.weights, choice.mode, choice.focus);
-        this.zoomed = this.root;
-        for (const func of path) {
-            const next = this.zoomed.children(choice.weights).find((kid) => kid.func === func);
-            if (!next) break;
-            this.zoomed = next;
-        }
-        this.current = this.zoomed;
+        this.hovered = null;
         this.window = this.target = this.windowOf(this.zoomed);
-        if (turned) this.turned = true;
+        this.move = null;
+        if (!picture.covers(...this.target, 3 * this.axisWidth)) this.aim(picture, this.target);
+        this.turned = this.turned || this.upward !== choice.upward;
+        this.upward = choice.upward;
         this.showBar();
         this.surface.dirty();
     }
-    windowOf(frame) {
-        return [frame.start, frame.start + (frame.total || 1)];
+    /* While the choice moves: one step towards its picture in a frame, a few milliseconds each, and the
+     * picture is shown when it is complete. The next one is of the choice as it is by then. */
+    follow() {
+        if (this.following) return;
+        this.following = requestAnimationFrame(() => {
+            this.following = 0;
+            if (this.coming && this.coming.make(performance.now() + FLAME_BUDGET_MS))
+                this.show(this.coming);
+            else if (this.stale && !this.coming) {
+                const picture = this.begin();
+                this.aim(picture, this.windowOf(picture.locate(this.zoomed.path)));
+                this.coming = picture;
+            }
+            if (this.stale || this.coming) this.follow();
+        });
+    }
+    /* For print: no later frame will come. */
+    complete() {
+        if (this.stale || this.coming) this.rebuild();
+        this.picture.make(Infinity);
+    }
+    /* The picture is made for a window and one more at each side. */
+    aim(picture, [low, high]) {
+        const span = high - low;
+        picture.aim(low - span, high + span, 9 * this.axisWidth);
+    }
+    windowOf(box) {
+        return [box.start, box.start + (box.total || 1)];
+    }
+    isWhole() {
+        return this.zoomed.depth === 0;
     }
     showBar() {
         const { choice } = this;
@@ -131,46 +144,38 @@ class FlameView {
         this.folding.press(choice.collapse);
         this.back.disabled = !this.past.length;
         this.forth.disabled = !this.future.length;
-        this.whole.disabled = this.zoomed === this.root;
+        this.whole.disabled = this.isWhole();
         this.focusChip.hidden = choice.focus < 0;
-        this.focusChip.textContent =
+        setText(
+            this.focusChip,
             (choice.mode === "callers" ? "Callers of " : "Callees of ") +
-            elideText(choice.name(choice.focus), 40) +
-            "  ×";
-        this.trail.textContent =
-            this.zoomed === this.root ? "" : elideText(choice.name(this.zoomed.func), 90);
+                elideText(choice.name(choice.focus), 40) +
+                "  ×",
+        );
+        setText(this.trail, this.isWhole() ? "" : elideText(choice.name(this.zoomed.func), 90));
     }
-    zoomTo(frame, fromHistory) {
-        if (frame === this.zoomed && !fromHistory) return;
+    zoomTo(box, fromHistory) {
+        if (box.is(this.zoomed) && !fromHistory) return;
         if (!fromHistory) {
-            this.past.push(this.path(this.zoomed));
+            this.past.push(this.zoomed.path);
             this.future = [];
         }
-        this.zoomed = this.current = frame;
-        this.target = this.windowOf(frame);
+        this.zoomed = this.current = box;
+        this.target = this.windowOf(box);
         this.move = { from: this.window, began: performance.now() };
         this.showBar();
-        this.describe(frame);
+        this.describe(box);
         this.surface.dirty();
-    }
-    follow(path) {
-        let frame = this.root;
-        for (const func of path) {
-            const next = frame.children(this.choice.weights).find((kid) => kid.func === func);
-            if (!next) break;
-            frame = next;
-        }
-        this.zoomTo(frame, true);
     }
     goBack() {
         if (!this.past.length) return;
-        this.future.push(this.path(this.zoomed));
-        this.follow(this.past.pop());
+        this.future.push(this.zoomed.path);
+        this.zoomTo(this.picture.locate(this.past.pop()), true);
     }
     goForth() {
         if (!this.future.length) return;
-        this.past.push(this.path(this.zoomed));
-        this.follow(this.future.pop());
+        this.past.push(this.zoomed.path);
+        this.zoomTo(this.picture.locate(this.future.pop()), true);
     }
     glide() {
         if (!this.move) return;
@@ -183,65 +188,110 @@ class FlameView {
         if (t < 1) this.surface.dirty();
         else this.move = null;
     }
-    /* Boxes in the window, row by row. Children are in order of size, so the first that is too
-     * narrow ends its row: the rest is one grey strip. */
-    layOut(width) {
-        const [low, high] = this.window,
-            scale = width / (high - low),
-            weights = this.choice.weights,
-            laid = [this.root, low, high, width];
-        if (this.laid && laid.every((part, i) => part === this.laid[i])) return;
-        this.laid = laid;
-        const rows = [],
-            queue = [this.root];
-        while (queue.length) {
-            const frame = queue.pop();
-            const x0 = (frame.start - low) * scale,
-                x1 = (frame.start + frame.total - low) * scale;
-            (rows[frame.depth] = rows[frame.depth] || []).push({ x0, x1, frame });
-            for (const kid of frame.children(weights)) {
-                const left = (kid.start - low) * scale,
-                    right = left + kid.total * scale;
-                if (left > width) break;
-                if (kid.total * scale < 0.5) {
-                    const row = (rows[kid.depth] = rows[kid.depth] || []);
-                    row.push({
-                        x0: left,
-                        x1: (kid.start - low) * scale + this.restOf(frame, kid) * scale,
-                        frame: null,
-                    });
-                    break;
-                }
-                if (right >= 0) queue.push(kid);
-            }
-        }
-        this.rows = rows;
-    }
-    restOf(frame, kid) {
-        const last = frame.kids[frame.kids.length - 1];
-        return last.start + last.total - kid.start;
-    }
     draw(context, width, height) {
         this.glide();
-        this.layOut(width);
-        const content = Math.max(height, this.rows.length * ROW + 8);
-        this.spacer.style.height = Math.max(0, content - height) + "px";
+        const { picture } = this;
+        if (!picture.covers(...this.target, 3 * width)) this.aim(picture, this.target);
+        if (!picture.make(performance.now() + FLAME_BUDGET_MS)) this.surface.dirty();
+        /* While levels are still to come the height stays, and with it the place that is scrolled to. */
+        this.content = Math.max(
+            height,
+            picture.depth * ROW + 8,
+            picture.ready ? 0 : this.content || 0,
+        );
+        this.setContent(this.content, height);
         if (this.turned) {
             this.turned = false;
-            this.scroller.scrollTop = this.upward ? content : 0;
+            this.scroller.scrollTop = this.upward ? this.content : 0;
         }
-        const { palette } = this.choice;
-        context.fillStyle = palette.ground;
-        context.fillRect(0, 0, width, height);
-        this.surface.fitter.setFont("12px " + FONT);
-        context.textBaseline = "middle";
-        this.top = (depth) =>
-            (this.upward ? content - (depth + 1) * ROW : depth * ROW) - this.scroller.scrollTop;
-        this.rows.forEach((row, depth) => {
+        const rows = [];
+        for (let depth = 0; depth < picture.depth; depth++) {
             const y = this.top(depth);
-            if (y > -ROW && y < height) this.drawRow(context, row, y, width);
-        });
-        if (!this.root.total) this.drawEmpty(context, width, height);
+            if (y > -ROW && y < height) rows.push(depth);
+        }
+        if (this.upward) rows.reverse();
+        if (rows.length) this.drawRows(context, rows, width);
+        if (!picture.total) this.drawEmpty(context, width, height);
+    }
+    top(depth) {
+        return (
+            (this.upward ? this.content - (depth + 1) * ROW : depth * ROW) - this.scroller.scrollTop
+        );
+    }
+    drawRows(context, rows, width) {
+        const { ratio, fitter } = this.surface,
+            columns = Math.round(width * ratio),
+            top = this.top(rows[0]),
+            names = [],
+            marks = [];
+        if (!this.pixels || this.pixels.width !== columns || this.pixels.height < rows.length)
+            this.pixels = new ImageData(columns, rows.length + 8);
+        const words = new Uint32Array(this.pixels.data.buffer);
+        words.fill(0, 0, columns * rows.length);
+        rows.forEach((depth, row) =>
+            this.paintRow(
+                words.subarray(row * columns, (row + 1) * columns),
+                depth,
+                ratio,
+                names,
+                marks,
+            ),
+        );
+        putImage(this.image, this.pixels);
+        context.imageSmoothingEnabled = false;
+        context.drawImage(this.image, 0, 0, columns, rows.length, 0, top, width, rows.length * ROW);
+        context.fillStyle = this.choice.palette.ground;
+        rows.forEach((_, row) => context.fillRect(0, top + (row + 1) * ROW - 1, width, 1));
+        for (const mark of marks) this.drawMark(context, ...mark);
+        fitter.setFont("12px " + FONT);
+        for (const name of names) this.drawName(context, ...name);
+    }
+    /* Pixels of a level's boxes. A pixel belongs to the box over its middle; a box that is over no
+     * middle takes a pixel that nobody has. */
+    paintRow(out, depth, ratio, names, marks) {
+        const { picture, choice } = this,
+            { words, palette } = choice.colours,
+            { matches } = choice,
+            level = picture.level(depth),
+            [low, high] = this.window,
+            scale = out.length / (high - low),
+            above = depth < this.zoomed.depth,
+            strip = ((colourWord(palette.pseudo) & 0xffffff) | 0x99000000) >>> 0,
+            found = colourWord(palette.found),
+            gap = colourWord(palette.gap);
+        for (let i = 0; i < level.strips.length; i += 2) {
+            const x0 = Math.max(0, Math.floor((level.strips[i] - low) * scale)),
+                x1 = Math.ceil((level.strips[i + 1] - low) * scale);
+            if (x1 > x0) out.fill(strip, x0, x1);
+        }
+        const { start, total, func } = level;
+        for (let i = Math.max(0, level.find(low)); i < level.size && start[i] < high; i++) {
+            const from = (start[i] - low) * scale,
+                until = from + total[i] * scale,
+                f = func[i];
+            let x0 = Math.max(0, Math.ceil(from - 0.5)),
+                x1 = Math.min(out.length, Math.ceil(until - 0.5));
+            const match = matches && f >= 0 && matches[f];
+            let word = match ? found : f < 0 ? gap : words[f];
+            if (above) word = ((word & 0xffffff) | 0x8c000000) >>> 0;
+            else if (matches && !match) word = ((word & 0xffffff) | 0x61000000) >>> 0;
+            const wide = x1 - x0;
+            if (wide > 3 * ratio) {
+                out.fill(word, x0, x1 - Math.round(ratio));
+                if (wide > 6 * ratio && (picture.marks(level, i) & 2 || this.outlined(depth, f, start[i])))
+                    marks.push([depth, i, x0 / ratio, x1 / ratio]);
+                if (wide > 26 * ratio)
+                    names.push([depth, i, x0 / ratio, x1 / ratio, match, above]);
+            } else if (wide > 0) for (; x0 < x1; x0++) out[x0] = word;
+            else if (x0 < out.length && !out[x0]) out[x0] = word;
+        }
+    }
+    /* 2: under pointer or keys, 1: selected. */
+    outlined(depth, func, start) {
+        const at = { depth, func, start },
+            { hovered, current, keyed } = this;
+        if ((hovered && hovered.is(at)) || (keyed && current.is(at))) return 2;
+        return func >= 0 && func === this.choice.selected ? 1 : 0;
     }
     drawEmpty(context, width, height) {
         context.fillStyle = this.choice.palette.muted;
@@ -253,86 +303,62 @@ class FlameView {
         );
         context.textAlign = "start";
     }
-    drawRow(context, row, y, width) {
-        const { choice } = this,
-            { palette, css } = choice.colours,
-            matches = choice.matches;
-        for (const { x0, x1, frame } of row) {
-            const left = Math.max(0, x0),
-                right = Math.min(width, x1),
-                w = Math.max(0.5, right - left - (right - left > 3 ? 1 : 0));
-            if (!frame) {
-                context.fillStyle = palette.pseudo;
-                context.globalAlpha = 0.6;
-                context.fillRect(left, y, w, ROW - 1);
-                context.globalAlpha = 1;
-                continue;
-            }
-            const found = matches && frame.func >= 0 && matches[frame.func];
-            const above = frame.depth < this.zoomed.depth;
-            context.fillStyle = found
-                ? palette.found
-                : frame.func < 0
-                  ? palette.gap
-                  : css[frame.func];
-            context.globalAlpha = above ? 0.55 : matches && !found ? 0.38 : 1;
-            context.fillRect(left, y, w, ROW - 1);
-            context.globalAlpha = 1;
-            if (right - left > 6) this.drawMarks(context, frame, left, y, w);
-            if (right - left > 26) this.drawName(context, frame, left, right, y, found, above);
-        }
-    }
-    drawMarks(context, frame, left, y, w) {
-        const { palette, shape, selected } = this.choice;
-        if (frame.guessed(shape)) {
+    drawMark(context, depth, index, left, right) {
+        const { palette } = this.choice,
+            level = this.picture.level(depth),
+            y = this.top(depth),
+            outline = this.outlined(depth, level.func[index], level.start[index]);
+        if (this.picture.marks(level, index) & 2) {
             context.fillStyle = palette.shade;
-            for (let x = left + 2; x < left + w; x += 5) context.fillRect(x, y, 2, ROW - 1);
+            for (let x = left + 2; x < right - 1; x += 5) context.fillRect(x, y, 2, ROW - 1);
         }
-        if (
-            (selected >= 0 && frame.func === selected) ||
-            (frame === this.current && this.keyed) ||
-            frame === this.hovered
-        ) {
-            context.strokeStyle =
-                frame === this.hovered || (frame === this.current && this.keyed)
-                    ? palette.text
-                    : palette.accent;
-            context.lineWidth = 2;
-            context.strokeRect(left + 1, y + 1, w - 2, ROW - 3);
-        }
+        if (!outline) return;
+        context.strokeStyle = outline > 1 ? palette.text : palette.accent;
+        context.lineWidth = 2;
+        context.strokeRect(left + 1, y + 1, right - left - 3, ROW - 3);
     }
-    drawName(context, frame, left, right, y, found, above) {
+    drawName(context, depth, index, left, right, match, above) {
         const { choice } = this,
+            level = this.picture.level(depth),
+            func = level.func[index],
             fitter = this.surface.fitter;
-        const inlined = frame.inlined(choice.shape);
         const text =
-            frame.func < 0
+            func < 0
                 ? fitter.fit(this.rootName(), right - left - 10)
-                : fitter.fitName(choice.name(frame.func), right - left - 10);
+                : fitter.fitName(choice.name(func), right - left - 10);
         if (!text) return;
-        context.fillStyle = found ? choice.palette.foundText : choice.palette.text;
+        const inlined = this.picture.marks(level, index) & 1;
+        context.fillStyle = match ? choice.palette.foundText : choice.palette.text;
         context.globalAlpha = above ? 0.7 : 1;
         if (inlined) context.font = "italic 12px " + FONT;
-        context.fillText(text, left + 5, y + ROW / 2);
+        context.fillText(text, left + 5, this.top(depth) + ROW / 2);
         if (inlined) context.font = fitter.font;
         context.globalAlpha = 1;
     }
     rootName() {
-        const { weights, profile, range } = this.choice;
+        const { profile, range } = this.choice,
+            { whole, wholeCount } = this.picture.weights;
         return (
             (range ? "chosen time" : "all") +
             "  ·  " +
-            weightText(profile, weights.whole) +
-            (profile.byCount ? "" : "  ·  " + countText(weights.wholeCount) + " samples")
+            weightText(profile, whole) +
+            (profile.byCount ? "" : "  ·  " + countText(wholeCount) + " samples")
         );
     }
     hit(event) {
-        const { x, y } = this.surface.at(event);
-        if (!this.top) return null;
-        const depth = this.rows.findIndex((row, d) => y >= this.top(d) && y < this.top(d) + ROW);
-        const box =
-            depth >= 0 && this.rows[depth].find((b) => x >= b.x0 && x < Math.max(b.x1, b.x0 + 1));
-        return (box && box.frame) || null;
+        const { x, y } = this.surface.at(event),
+            { picture } = this;
+        if (!this.content) return null;
+        const at = y + this.scroller.scrollTop,
+            depth = Math.floor((this.upward ? this.content - at : at) / ROW);
+        if (depth < 0 || depth >= picture.depth) return null;
+        const level = picture.level(depth),
+            value = this.valueAt(x),
+            pixel = this.valueAt(x + 1) - value;
+        for (const index of [level.find(value), level.find(value) - 1])
+            if (index >= 0 && value < level.start[index] + Math.max(level.total[index], pixel))
+                return picture.box(depth, index);
+        return null;
     }
     listen() {
         const { canvas } = this.surface;
@@ -344,150 +370,115 @@ class FlameView {
             this.keyed = false;
             if (this.hovered) this.showTip(this.hovered, event.clientX, event.clientY);
             else this.tip.hide();
-            if (this.hovered !== before) this.surface.dirty();
+            if (!(this.hovered ? this.hovered.is(before) : this.hovered === before))
+                this.surface.dirty();
         });
         canvas.addEventListener("pointerleave", () => {
             this.hovered = null;
             this.tip.hide();
             this.surface.dirty();
         });
-        canvas.addEventListener("pointerdown", (event) => {
-            if (event.button) return;
-            canvas.setPointerCapture(event.pointerId);
-            this.drag = {
-                x: event.clientX,
-                y: event.clientY,
-                window: this.window,
-                top: this.scroller.scrollTop,
-                moved: false,
-            };
-        });
+        canvas.addEventListener("pointerdown", (event) => event.button || this.grab(event));
         canvas.addEventListener("pointerup", (event) => this.released(event));
+        canvas.addEventListener("pointercancel", () => (this.drag = null));
         canvas.addEventListener(
             "dblclick",
             () => this.choice.selected >= 0 && this.choice.draw({ focus: this.choice.selected }),
         );
-        canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-        canvas.addEventListener("keydown", (event) => this.key(event));
-    }
-    dragOn(event) {
-        const dx = event.clientX - this.drag.x,
-            dy = event.clientY - this.drag.y;
-        if (!this.drag.moved && Math.abs(dx) + Math.abs(dy) < 4) return;
-        this.drag.moved = true;
-        this.tip.hide();
-        const [low, high] = this.drag.window,
-            shift = (-dx * (high - low)) / this.pane.clientWidth;
-        this.setWindow(low + shift, high + shift);
-        this.scroller.scrollTop = this.drag.top - dy;
     }
     released(event) {
         const drag = this.drag;
         this.drag = null;
         if (!drag || drag.moved) return;
-        const frame = this.hit(event);
-        if (!frame) return;
-        this.zoomTo(frame);
-        this.choice.select(frame.func);
+        const box = this.hit(event);
+        if (!box) return;
+        this.zoomTo(box);
+        this.choice.select(box.func);
     }
     setWindow(low, high) {
-        const end = this.root.total || 1,
+        const end = this.picture.total || 1,
             size = Math.min(high - low, end);
         low = Math.max(0, Math.min(end - size, low));
         this.window = this.target = [low, low + size];
         this.move = null;
         this.surface.dirty();
     }
-    wheel(event) {
-        if (event.ctrlKey || event.metaKey) {
-            event.preventDefault();
-            const [low, high] = this.window,
-                at = low + ((high - low) * this.surface.at(event).x) / this.pane.clientWidth;
-            const by = Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.006);
-            this.setWindow(at - (at - low) * by, at + (high - at) * by);
-        } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-            event.preventDefault();
-            const shift =
-                ((event.deltaX || event.deltaY) * (this.window[1] - this.window[0])) /
-                this.pane.clientWidth;
-            this.setWindow(this.window[0] + shift, this.window[1] + shift);
-        }
-    }
     key(event) {
         if (event.altKey || event.ctrlKey || event.metaKey) return;
-        const weights = this.choice.weights,
-            frame = this.current;
-        const kids = frame.children(weights),
-            peers = frame.parent ? frame.parent.children(weights) : [frame];
-        const at = peers.indexOf(frame),
+        const { picture } = this,
             deeper = this.upward ? "ArrowUp" : "ArrowDown",
             outer = this.upward ? "ArrowDown" : "ArrowUp";
+        const beside = (by) => {
+            const peers = this.current.parent ? picture.kids(this.current.parent) : [];
+            return peers[peers.findIndex((box) => box.is(this.current)) + by];
+        };
         let next = null;
-        if (event.key === deeper) next = kids[0];
-        else if (event.key === outer) next = frame.parent;
-        else if (event.key === "ArrowLeft") next = peers[at - 1];
-        else if (event.key === "ArrowRight") next = peers[at + 1];
-        else if (event.key === "Home") next = this.root;
+        if (event.key === deeper) next = picture.kids(this.current)[0];
+        else if (event.key === outer) next = this.current.parent;
+        else if (event.key === "ArrowLeft") next = beside(-1);
+        else if (event.key === "ArrowRight") next = beside(1);
+        else if (event.key === "Home") next = picture.root;
         else if (event.key === "Enter" || event.key === " ") {
-            this.zoomTo(frame);
-            this.choice.select(frame.func);
+            this.zoomTo(this.current);
+            this.choice.select(this.current.func);
         } else if (event.key === "Backspace") this.goBack();
         else return;
         event.preventDefault();
         if (next) this.step(next);
     }
-    /* Keyboard focus moves to a box; the window follows when it lies outside or is a sliver. */
-    step(frame) {
-        this.current = frame;
+    /* Keyboard focus moves to a box; the window follows when it lies outside or is a sliver, so that
+     * what lies below it is made in its turn. */
+    step(box) {
         this.keyed = true;
-        const [low, high] = this.window,
-            span = high - low;
-        if (frame.start >= high || frame.start + frame.total <= low || frame.total < span * 0.002)
-            this.zoomTo(frame.total < span * 0.002 ? frame : frame.parent || frame);
-        this.current = frame;
-        this.describe(frame);
-        const y = this.top ? this.top(frame.depth) : 0,
+        const [low, high] = this.target,
+            sliver = box.total < (high - low) * 0.002;
+        if (box.start >= high || box.end <= low || sliver)
+            this.zoomTo(sliver ? box : box.parent || box);
+        this.current = box;
+        this.describe(box);
+        const y = this.content ? this.top(box.depth) : 0,
             height = this.pane.clientHeight;
         if (y < 0) this.scroller.scrollTop += y;
         else if (y + ROW > height) this.scroller.scrollTop += y + ROW - height;
         this.surface.dirty();
     }
-    describe(frame) {
+    describe(box) {
         const { choice } = this,
             whole = choice.weights.whole;
         this.tip.say(
-            `${choice.name(frame.func)}, depth ${frame.depth}, total ${percentText(frame.total / whole)}, ` +
-                `self ${percentText(frame.self / whole)} ${moduleText(choice.profile, frame.func)}`,
+            `${choice.name(box.func)}, depth ${box.depth}, total ${percentText(box.total / whole)}, ` +
+                `self ${percentText(box.self / whole)} ${moduleText(choice.profile, box.func)}`,
         );
     }
-    showTip(frame, x, y) {
+    showTip(box, x, y) {
         const { choice } = this,
             { profile, weights } = choice,
             whole = weights.whole || 1;
-        const squares = frame.count ? (frame.total * frame.total) / frame.count : 0;
-        const rows = [["Total", shareText(choice, frame.total, squares)]];
-        if (!frame.shares || frame.depth === 1)
+        const squares = box.count ? (box.total * box.total) / box.count : 0;
+        const rows = [["Total", shareText(choice, box.total, squares)]];
+        if (!this.picture.up || box.depth === 1)
             rows.push([
                 "Self",
-                weightText(profile, frame.self) + "  ·  " + percentText(frame.self / whole),
+                weightText(profile, box.self) + "  ·  " + percentText(box.self / whole),
             ]);
-        if (this.zoomed !== this.root && this.zoomed.total)
-            rows.push(["Of zoomed", percentText(frame.total / this.zoomed.total)]);
-        if (!profile.byCount) rows.push(["Samples", countText(frame.count)]);
-        const fn = profile.functions[frame.func];
-        if (fn && moduleText(profile, frame.func))
-            rows.push(["Module", moduleText(profile, frame.func)]);
-        if (fn && placeText(profile, frame.func))
-            rows.push(["Source", placeText(profile, frame.func)]);
+        if (!this.isWhole() && this.zoomed.total)
+            rows.push(["Of zoomed", percentText(box.total / this.zoomed.total)]);
+        if (!profile.byCount) rows.push(["Samples", countText(box.count)]);
+        const fn = profile.functions[box.func];
+        if (fn && moduleText(profile, box.func))
+            rows.push(["Module", moduleText(profile, box.func)]);
+        if (fn && placeText(profile, box.func))
+            rows.push(["Source", placeText(profile, box.func)]);
         const notes = [];
-        if (frame.inlined(choice.shape)) notes.push("inlined into its caller");
-        if (frame.guessed(choice.shape)) notes.push("found by frame pointer, not proven");
-        if (frame.func >= 0 && choice.shape.recursive[frame.func]) notes.push("recursive");
-        if (frame.count < 30) notes.push("few samples: a rough figure");
+        const marks = this.picture.marks(box.levels[box.depth], box.index);
+        if (marks & 1) notes.push("inlined into its caller");
+        if (marks & 2) notes.push("found by box pointer, not proven");
+        if (box.func >= 0 && choice.shape.recursive[box.func]) notes.push("recursive");
+        if (box.count < 30) notes.push("few samples: a rough figure");
         this.tip.show(
             x,
             y,
-            frame.func < 0 ? "All samples chosen" : choice.name(frame.func),
+            box.func < 0 ? "All samples chosen" : choice.name(box.func),
             rows,
             notes.join(" · "),
         );

@@ -125,7 +125,7 @@ class Keys {
             choice.search("");
             page.focusView();
         } else if (choice.selected >= 0) choice.select(-1);
-        else if (choice.view === "flame" && flame.zoomed !== flame.root) flame.zoomTo(flame.root);
+        else if (choice.view === "flame" && !flame.isWhole()) flame.zoomTo(flame.picture.root);
         else if (choice.view === "timeline" && !page.views.timeline.isWhole())
             page.views.timeline.setWindow(0, choice.profile.duration);
         else if (choice.focus >= 0) choice.draw({ focus: -1 });

@@ -29,7 +29,7 @@ class Page {
         this.legend = app.appendChild(make("footer", { class: "legend" }));
         choice.listen((what) => {
             if (what === "view") this.showTabs();
-            if (what === "filter") this.showLegend();
+            if (what === "settled") this.showLegend();
         });
         document.title = elideText(shownName(profile.title), 80) + " – lapse";
         const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -124,10 +124,7 @@ class Page {
         const { choice } = this,
             { profile, colours } = choice,
             sums = new Map();
-        for (const row of choice.weights.functions()) {
-            const fn = profile.functions[row.f];
-            if (fn.module >= 0) sums.set(fn.module, (sums.get(fn.module) || 0) + row.self);
-        }
+        for (const [module, sum] of choice.moduleWeights().entries()) if (sum) sums.set(module, sum);
         this.legend.replaceChildren();
         for (const [module, weight] of [...sums].sort((a, b) => b[1] - a[1]).slice(0, 9)) {
             const swatch = make("i", { class: "swatch" });
@@ -142,7 +139,7 @@ class Page {
                     },
                     swatch,
                     elideText(baseName(shownName(profile.modules[module].path)), 32) + "  ",
-                    make("small", { textContent: percentText(weight / choice.weights.whole) }),
+                    make("small", { textContent: percentText(weight / choice.leaves.whole) }),
                 ),
             );
         }
@@ -153,6 +150,7 @@ class Page {
         addEventListener("beforeprint", () => {
             before = this.choice.theme;
             this.setTheme("light");
+            this.views.flame.complete();
             for (const part of Object.values(this.views)) if (part.surface) part.surface.draw();
             this.overview.surface.draw();
         });

@@ -21,8 +21,7 @@ class Overview {
         this.surface.canvas.addEventListener("pointerleave", () => this.tip.hide());
         this.surface.canvas.addEventListener("keydown", (event) => this.key(event));
         choice.listen((what) => {
-            if (what === "filter" || what === "theme") this.use = null;
-            this.surface.dirty();
+            if (what !== "view" && what !== "select") this.surface.dirty();
         });
     }
     /* CPUs in use, a value for each pixel column. */
@@ -37,12 +36,26 @@ class Overview {
         this.most = use.reduce((a, b) => Math.max(a, b), 0.0001);
     }
     draw(context, width, height) {
-        const columns = Math.max(1, Math.floor(width));
-        const key = columns + ":" + Array.from(this.choice.threads).join("");
-        if (!this.use || this.key0 !== key) this.measure(columns);
-        this.key0 = key;
-        const { palette, profile } = this.choice,
+        const { ratio } = this.surface,
+            key = [width, height, ratio, this.choice.theme, this.choice.threads].join();
+        if (this.key0 !== key) {
+            this.key0 = key;
+            this.backdrop = this.backdrop || document.createElement("canvas");
+            this.backdrop.width = Math.round(width * ratio);
+            this.backdrop.height = Math.round(height * ratio);
+            const below = this.backdrop.getContext("2d");
+            below.scale(ratio, ratio);
+            this.drawUse(below, width, height);
+        }
+        context.drawImage(this.backdrop, 0, 0, width, height);
+        this.brush.draw(context, height);
+    }
+    /* All but the chosen range: it changes seldom, the range many times a second. */
+    drawUse(context, width, height) {
+        const columns = Math.max(1, Math.floor(width)),
+            { palette, profile } = this.choice,
             base = height - 15;
+        this.measure(columns);
         context.fillStyle = palette.panel;
         context.fillRect(0, 0, width, height);
         context.fillStyle = palette.cpu;
@@ -63,7 +76,6 @@ class Overview {
         context.globalAlpha = 1;
         context.fillStyle = palette.text;
         context.fillText(most, 6, 9);
-        this.brush.draw(context, height);
     }
     hover(event) {
         const { profile } = this.choice,
@@ -99,9 +111,12 @@ class Overview {
         event.preventDefault();
         if (!next) return;
         const shift = Math.max(0, -next[0]) - Math.max(0, next[1] - whole);
-        choice.filter({ range: [Math.max(0, next[0] + shift), Math.min(whole, next[1] + shift)] });
+        choice.filter(
+            { range: [Math.max(0, next[0] + shift), Math.min(whole, next[1] + shift)] },
+            true,
+        );
         this.tip.say(
-            `Time ${timeText(choice.range[0])} to ${timeText(choice.range[1])}, ${weightText(choice.profile, choice.weights.whole)}`,
+            `Time ${timeText(choice.range[0])} to ${timeText(choice.range[1])}, ${weightText(choice.profile, choice.leaves.whole)}`,
         );
     }
 }
@@ -208,10 +223,10 @@ class Brush {
         if (this.queued) return;
         this.queued = requestAnimationFrame(() => {
             this.queued = 0;
-            this.apply(held);
+            this.apply(held, true);
         });
     }
-    apply(held) {
+    apply(held, moving) {
         const whole = this.choice.profile.duration,
             clamp = (time) => Math.max(0, Math.min(whole, time));
         let range;
@@ -224,7 +239,7 @@ class Brush {
             range = [from, from + size];
         }
         range = range.map(clamp).sort((a, b) => a - b);
-        if (range[1] > range[0]) this.choice.filter({ range });
+        if (range[1] > range[0]) this.choice.filter({ range }, moving);
     }
     end() {
         const { held } = this;

@@ -18,7 +18,7 @@ class Summary {
         choice.listen((what) => {
             if (what === "view" && choice.view === "summary")
                 this.element.focus({ preventScroll: true });
-            if (choice.view === "summary") this.show();
+            if (choice.view === "summary" && what !== "filter") this.show();
         });
     }
     show() {

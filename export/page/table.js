@@ -50,7 +50,7 @@ class FunctionTable {
         this.grid.addEventListener("keydown", (event) => this.key(event));
         new ResizeObserver(() => this.show()).observe(this.scroller);
         choice.listen((what) => this.changed(what));
-        this.sort();
+        this.stale = true;
     }
     makeHead() {
         const head = this.grid.appendChild(make("div", { class: "head", role: "row" }));
@@ -74,7 +74,9 @@ class FunctionTable {
     changed(what) {
         if (what === "view" && this.choice.view === "table")
             this.grid.focus({ preventScroll: true });
-        if (what === "filter" || what === "draw" || what === "search") this.sort();
+        if (what === "filter" || what === "draw" || what === "search") this.stale = true;
+        if (this.choice.view !== "table" || what === "filter") return;
+        if (this.stale) this.sort();
         else this.show();
     }
     text(row, key) {
@@ -83,19 +85,19 @@ class FunctionTable {
             : moduleText(this.choice.profile, row.f);
     }
     sort() {
+        this.stale = false;
         const { choice, order } = this,
             sign = this.falling ? -1 : 1,
             words = order === "name" || order === "module";
-        this.rows = choice.weights
-            .functions()
-            .filter((row) => !choice.matches || choice.matches[row.f]);
+        this.rows = choice.weights.functions();
+        if (choice.matches) this.rows = this.rows.filter((row) => choice.matches[row.f]);
         if (words)
             this.rows = this.rows
                 .map((row) => [this.text(row, order), row])
                 .sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0))
                 .map((pair) => pair[1]);
-        else
-            this.rows.sort(
+        else if (order !== "self" || sign > 0)
+            this.rows = [...this.rows].sort(
                 (a, b) => sign * (a[order] - b[order]) || b.self - a.self || b.total - a.total,
             );
         COLUMNS.forEach((column, i) =>
@@ -105,24 +107,24 @@ class FunctionTable {
             ),
         );
         this.grid.setAttribute("aria-rowcount", this.rows.length + 1);
-        const { weights } = choice;
-        this.most = this.rows.reduce(
-            (most, row) =>
-                Math.max(
-                    most,
-                    this.range(row.self, row.selfSquares).high,
-                    row.total ? row.total / weights.whole : 0,
-                ),
-            0.001,
-        );
-        this.mostSelf = this.rows
-            .slice(0, 400)
-            .reduce(
-                (most, row) => Math.max(most, this.range(row.self, row.selfSquares).high),
-                0.001,
-            );
+        this.setScales();
         this.current = Math.min(this.current, Math.max(0, this.rows.length - 1));
         this.show();
+    }
+    /* Bars end where the longest whisker of their column does. The longest bars are enough to ask. */
+    setScales() {
+        const { sums, whole } = this.choice.weights;
+        const most = (part, squares) => {
+            let largest = 0;
+            for (const value of part) if (value > largest) largest = value;
+            return part.reduce(
+                (high, value, f) =>
+                    value > largest * 0.5 ? Math.max(high, this.range(value, squares[f]).high) : high,
+                largest / (whole || 1),
+            );
+        };
+        this.mostSelf = Math.max(0.001, most(sums.self, sums.selfSquares));
+        this.most = Math.max(0.001, most(sums.total, sums.totalSquares));
     }
     range(part, squares) {
         const w = this.choice.weights;

@@ -9,28 +9,15 @@ const LABEL_WIDTH = 168,
     CPU_ROW = 16,
     LANE_GAP = 8;
 
-class Timeline {
+class Timeline extends Plot {
     constructor(choice, parent, tip) {
-        this.choice = choice;
-        this.tip = tip;
-        this.element = parent.appendChild(
-            make("section", {
-                class: "view timeline",
-                id: "view-timeline",
-                role: "tabpanel",
-                "aria-label": "Timeline",
-            }),
-        );
+        super(choice, parent, tip, {
+            name: "timeline",
+            label: "Timeline",
+            hint: "Timeline of calls. A and D pan, W and S zoom, up and down choose a thread, Enter opens it.",
+            left: LABEL_WIDTH,
+        });
         this.makeBar();
-        this.scroller = this.element.appendChild(make("div", { class: "scroller" }));
-        this.pane = this.scroller.appendChild(make("div", { class: "pane" }));
-        this.spacer = this.scroller.appendChild(make("div", { class: "spacer" }));
-        this.surface = new Surface(
-            this.pane,
-            (c, w, h) => this.draw(c, w, h),
-            "Timeline of calls. A and D pan, W and S zoom, up and down choose a thread, Enter opens it.",
-        );
-        this.scroller.addEventListener("scroll", () => this.surface.dirty());
         this.window = sampledTime(choice.profile);
         this.brush = new Brush(choice, this.surface, () => this.window, LABEL_WIDTH);
         this.brush.movable = false;
@@ -41,35 +28,30 @@ class Timeline {
         this.current = 0;
         this.lanes = [];
         this.listen();
-        choice.listen((what) => this.changed(what));
+        choice.listen((what, change) => this.changed(what, change));
     }
     makeBar() {
         const zoom = (by) => () => this.zoomAt((this.window[0] + this.window[1]) / 2, by);
         this.note = make("span", { class: "trail" });
-        this.element.append(
+        this.toRange = button("Zoom to range", "Fill the view with the chosen range (z)", () =>
+            this.zoomToRange(),
+        );
+        this.bar.append(
             make(
                 "div",
-                { class: "bar" },
-                make(
-                    "div",
-                    { class: "joined" },
-                    button("−", "Zoom out (s)", zoom(1.6), { "aria-label": "Zoom out" }),
-                    button("+", "Zoom in (w)", zoom(1 / 1.6), { "aria-label": "Zoom in" }),
-                ),
-                button("Whole run", "Show all of the time (Esc)", () =>
-                    this.setWindow(0, this.choice.profile.duration),
-                ),
-                (this.toRange = button(
-                    "Zoom to range",
-                    "Fill the view with the chosen range (z)",
-                    () => this.zoomToRange(),
-                )),
-                button("Open all", "Show every lane in full height with names", () =>
-                    this.openAll(true),
-                ),
-                button("Close all", "Show every lane small", () => this.openAll(false)),
-                this.note,
+                { class: "joined" },
+                button("−", "Zoom out (s)", zoom(1.6), { "aria-label": "Zoom out" }),
+                button("+", "Zoom in (w)", zoom(1 / 1.6), { "aria-label": "Zoom in" }),
             ),
+            button("Whole run", "Show all of the time (Esc)", () =>
+                this.setWindow(0, this.choice.profile.duration),
+            ),
+            this.toRange,
+            button("Open all", "Show every lane in full height with names", () =>
+                this.openAll(true),
+            ),
+            button("Close all", "Show every lane small", () => this.openAll(false)),
+            this.note,
         );
     }
     prepare() {
@@ -78,10 +60,10 @@ class Timeline {
         const busy = this.order().filter((t) => this.painter.depths[t]);
         for (const t of busy.slice(0, busy.length <= 3 ? 3 : 1)) this.opened.add(t);
     }
-    changed(what) {
-        if (what !== "view") this.version++;
-        if (what === "view" && this.choice.view === "timeline")
-            this.surface.canvas.focus({ preventScroll: true });
+    changed(what, change) {
+        /* The range of time is drawn above the lanes, not in them. */
+        const lanes = what !== "view" && what !== "draw" && !(what === "filter" && change.range !== undefined);
+        if (lanes) this.version++;
         if (this.choice.view === "timeline") this.surface.dirty();
     }
     order() {
@@ -108,16 +90,12 @@ class Timeline {
         this.content = top;
     }
     draw(context, width, height) {
-        if (this.choice.view !== "timeline") return;
         this.prepare();
         this.layOut();
-        this.spacer.style.height = Math.max(0, this.content - height) + "px";
-        const { palette } = this.choice,
-            scrolled = this.scroller.scrollTop,
+        this.setContent(this.content, height);
+        const scrolled = this.scroller.scrollTop,
             began = performance.now();
-        context.fillStyle = palette.ground;
-        context.fillRect(0, 0, width, height);
-        this.width = Math.max(1, width - LABEL_WIDTH);
+        this.width = this.axisWidth;
         this.exact = true;
         let late = false,
             ahead = false;
@@ -125,7 +103,7 @@ class Timeline {
             const y = lane.top - scrolled;
             if (y + lane.height < RULER || y > height) continue;
             if (this.stale(lane)) {
-                if (performance.now() - began < 6) this.refresh(lane);
+                if (performance.now() - began < 4) this.refresh(lane);
                 else late = true;
             } else if (!ahead && this.nearEdge(lane)) {
                 ahead = true;
@@ -367,15 +345,6 @@ class Timeline {
     isWhole() {
         return this.window[1] - this.window[0] >= this.choice.profile.duration;
     }
-    zoomAt(time, by) {
-        const [low, high] = this.window;
-        this.setWindow(time - (time - low) * by, time + (high - time) * by);
-    }
-    pan(share) {
-        const [low, high] = this.window,
-            shift = (high - low) * share;
-        this.setWindow(low + shift, high + shift);
-    }
     zoomToRange() {
         const { range } = this.choice;
         if (range)
@@ -408,7 +377,7 @@ class Timeline {
         const { profile } = this.choice,
             s = profile.samples,
             at = y + this.scroller.scrollTop,
-            time = this.brush.time(x);
+            time = this.valueAt(x);
         const span = profile.threads[lane.thread].spans.find(
             (p) =>
                 time >= p.start &&
@@ -466,27 +435,12 @@ class Timeline {
         });
         canvas.addEventListener("pointerdown", (event) => {
             if (event.button !== 1 && !(event.button === 0 && event.altKey)) return;
-            canvas.setPointerCapture(event.pointerId);
-            this.drag = {
-                x: event.clientX,
-                y: event.clientY,
-                window: this.window,
-                top: this.scroller.scrollTop,
-            };
+            this.grab(event);
         });
         canvas.addEventListener("pointerup", () => (this.drag = null));
-        canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-        canvas.addEventListener("keydown", (event) => this.key(event));
     }
     hover(event) {
-        if (this.drag) {
-            const shift =
-                ((this.drag.x - event.clientX) / this.width) *
-                (this.drag.window[1] - this.drag.window[0]);
-            this.setWindow(this.drag.window[0] + shift, this.drag.window[1] + shift);
-            this.scroller.scrollTop = this.drag.top + this.drag.y - event.clientY;
-            return;
-        }
+        if (this.drag) return this.dragOn(event);
         if (this.brush.held && this.brush.held.moved) return this.tip.hide();
         const { lane, span, interval, time } = this.hit(event),
             step = (this.window[1] - this.window[0]) / this.width;
@@ -548,19 +502,6 @@ class Timeline {
             { lane, interval } = this.hit(event);
         if (lane && x < LABEL_WIDTH) this.toggleLane(lane);
         else this.choice.select(interval ? this.choice.profile.nameOf[interval.func] : -1);
-    }
-    wheel(event) {
-        const x = this.surface.at(event).x;
-        if (event.ctrlKey || event.metaKey) {
-            event.preventDefault();
-            this.zoomAt(
-                this.brush.time(x),
-                Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.006),
-            );
-        } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-            event.preventDefault();
-            this.pan((event.deltaX || event.deltaY) / this.width);
-        }
     }
     key(event) {
         if (event.altKey || event.ctrlKey || event.metaKey) return;

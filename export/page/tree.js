@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From columns to what is drawn. A Shape is the call tree by function (equal names under one parent
  * are one node), made once for each way of treating recursion. Weights are sums over the samples
- * that the reader chose. A Frame is one box of a picture, made only when it is wide enough to see. */
+ * that the reader chose. Boxes are made from both in picture.js. */
 
 class Shape {
     constructor(profile, collapse) {
@@ -42,6 +42,7 @@ class Shape {
         this.func = func.slice(0, size);
         this.plain = plain;
         this.guessed = guessed;
+        this.leafNode = profile.leafNode.map((node) => this.ofNode[node]);
         this.linkChildren();
         this.markRecursion(functions);
     }
@@ -87,34 +88,75 @@ class Shape {
 }
 
 /* What one choice of threads, labels and time weighs, by leaf. */
-function weighLeaves(profile, choice) {
-    const out = {
-        weight: new Float64Array(profile.leafCount),
-        count: new Float64Array(profile.leafCount),
-        squares: new Float64Array(profile.leafCount),
-    };
-    if (!profile.hasTimes) {
-        for (let i = 0; i < profile.leafCount; i++)
-            addLeaf(out, i, profile.leafWeight[i], profile.leafSamples[i]);
-        return out;
+class Leaves {
+    constructor(profile) {
+        this.profile = profile;
+        this.weight = new Float64Array(profile.leafCount);
+        this.count = new Float64Array(profile.leafCount);
+        this.squares = new Float64Array(profile.leafCount);
+        this.whole = this.wholeCount = 0;
     }
-    const s = profile.samples,
-        labels = choice.labels;
-    for (let t = 0; t < profile.threads.length; t++) {
-        if (!choice.threads[t]) continue;
-        const [from, to] = sampleRange(profile, t, choice.range);
+    add(leaf, weight, count) {
+        this.weight[leaf] += weight;
+        this.count[leaf] += count;
+        if (count) this.squares[leaf] += (weight * weight) / count;
+        this.whole += weight;
+        this.wholeCount += count;
+    }
+    /* Samples [from, to) come in (sign 1) or go out (-1). Weights and counts stay whole numbers, so
+     * what went in comes out exactly; of squares a rounding could stay behind. */
+    move(from, to, sign, labels) {
+        const s = this.profile.samples,
+            { weight, count, squares } = this;
         for (let i = from; i < to; i++) {
             if (labels && !labels[s.labels[i]]) continue;
-            addLeaf(out, s.leaf[i], s.weight[i], s.number[i]);
+            const leaf = s.leaf[i],
+                w = s.weight[i],
+                n = s.number[i];
+            weight[leaf] += sign * w;
+            count[leaf] += sign * n;
+            squares[leaf] = count[leaf] ? squares[leaf] + (sign * w * w) / n : 0;
+            this.whole += sign * w;
+            this.wholeCount += sign * n;
         }
     }
+}
+
+function weighLeaves(profile, choice) {
+    const out = new Leaves(profile);
+    if (!profile.hasTimes)
+        for (let i = 0; i < profile.leafCount; i++)
+            out.add(i, profile.leafWeight[i], profile.leafSamples[i]);
+    for (let t = 0; profile.hasTimes && t < profile.threads.length; t++)
+        if (choice.threads[t]) out.move(...sampleRange(profile, t, choice.range), 1, choice.labels);
     return out;
 }
 
-function addLeaf(out, leaf, weight, count) {
-    out.weight[leaf] += weight;
-    out.count[leaf] += count;
-    if (count) out.squares[leaf] += (weight * weight) / count;
+/* The same leaves after a change of the range alone: only samples that come or go are touched.
+ * Returns null where counting anew is less work. */
+function moveLeaves(leaves, choice, before) {
+    const { profile } = leaves,
+        moves = [];
+    let moved = 0,
+        whole = 0;
+    for (let t = 0; t < profile.threads.length; t++) {
+        if (!choice.threads[t]) continue;
+        const [from, to] = sampleRange(profile, t, before),
+            [low, high] = sampleRange(profile, t, choice.range);
+        if (low >= to || high <= from) moves.push([from, to, -1], [low, high, 1]);
+        else
+            moves.push(
+                [low, from, 1],
+                [from, low, -1],
+                [to, high, 1],
+                [high, to, -1],
+            );
+        whole += high - low;
+    }
+    for (const [from, to] of moves) moved += Math.max(0, to - from);
+    if (moved > whole) return null;
+    for (const [from, to, sign] of moves) leaves.move(from, to, sign, choice.labels);
+    return Object.assign(Object.create(Leaves.prototype), leaves);
 }
 
 function sampleRange(profile, thread, range) {
@@ -126,76 +168,88 @@ function sampleRange(profile, thread, range) {
 }
 
 class Weights {
-    constructor(shape, leaves) {
+    /* spare: weights of the same shape that nobody needs any more; their memory is used again. */
+    constructor(shape, leaves, spare) {
         this.shape = shape;
         this.leaves = leaves;
-        const size = shape.size,
-            profile = shape.profile;
-        this.self = new Float64Array(size);
-        this.selfCount = new Float64Array(size);
-        this.selfSquares = new Float64Array(size);
-        for (let i = 0; i < profile.leafCount; i++) {
-            const v = shape.ofNode[profile.leafNode[i]];
-            this.self[v] += leaves.weight[i];
-            this.selfCount[v] += leaves.count[i];
-            this.selfSquares[v] += leaves.squares[i];
-        }
-        this.total = this.self.slice();
-        this.totalCount = this.selfCount.slice();
-        this.totalSquares = this.selfSquares.slice();
-        for (let v = size - 1; v > 0; v--) {
-            const up = shape.parent[v];
-            this.total[up] += this.total[v];
-            this.totalCount[up] += this.totalCount[v];
-            this.totalSquares[up] += this.totalSquares[v];
-        }
+        const room = spare || {};
+        this.self = this.ownSums(leaves.weight, room.self);
+        this.selfCount = this.ownSums(leaves.count, room.selfCount);
+        this.total = this.sumUp(this.self, room.total);
+        this.totalCount = this.sumUp(this.selfCount, room.totalCount);
         this.whole = this.total[0];
         this.wholeCount = this.totalCount[0];
-        this.wholeSquares = this.totalSquares[0];
+    }
+    /* By node, of the node alone. */
+    ownSums(values, room) {
+        const { leafNode, size } = this.shape,
+            sums = room ? room.fill(0) : new Float64Array(size);
+        for (let i = 0; i < leafNode.length; i++) sums[leafNode[i]] += values[i];
+        return sums;
+    }
+    /* By node, with what is below. */
+    sumUp(own, room) {
+        const { parent, size } = this.shape,
+            sums = room || new Float64Array(size);
+        sums.set(own);
+        for (let v = size - 1; v > 0; v--) sums[parent[v]] += sums[v];
+        return sums;
+    }
+    get wholeSquares() {
+        this.summedSquares ??= this.leaves.squares.reduce((sum, part) => sum + part, 0);
+        return this.summedSquares;
+    }
+    /* Sums by function as columns. */
+    get sums() {
+        if (this.summed) return this.summed;
+        const { func, outermost, size, profile } = this.shape,
+            { self, total, selfCount, totalCount } = this,
+            selfSquares = this.ownSums(this.leaves.squares),
+            totalSquares = this.sumUp(selfSquares),
+            sums = {};
+        for (const name of ["self", "total", "selfCount", "totalCount", "selfSquares", "totalSquares"])
+            sums[name] = new Float64Array(profile.functions.length);
+        for (let v = 1; v < size; v++) {
+            if (!totalCount[v] && !total[v]) continue;
+            const f = func[v];
+            sums.self[f] += self[v];
+            sums.selfCount[f] += selfCount[v];
+            sums.selfSquares[f] += selfSquares[v];
+            if (!outermost[v]) continue;
+            sums.total[f] += total[v];
+            sums.totalCount[f] += totalCount[v];
+            sums.totalSquares[f] += totalSquares[v];
+        }
+        return (this.summed = sums);
     }
     /* Sums by function, in order of self, then total, then name. */
     functions() {
-        if (this.byFunction) return this.byFunction;
-        const { shape } = this,
-            rows = new Map();
-        for (let v = 1; v < shape.size; v++) {
-            if (!this.total[v] && !this.totalCount[v]) continue;
-            const f = shape.func[v];
-            let row = rows.get(f);
-            if (!row)
-                rows.set(
-                    f,
-                    (row = {
-                        f,
-                        self: 0,
-                        total: 0,
-                        selfCount: 0,
-                        totalCount: 0,
-                        selfSquares: 0,
-                        totalSquares: 0,
-                    }),
-                );
-            row.self += this.self[v];
-            row.selfCount += this.selfCount[v];
-            row.selfSquares += this.selfSquares[v];
-            if (!shape.outermost[v]) continue;
-            row.total += this.total[v];
-            row.totalCount += this.totalCount[v];
-            row.totalSquares += this.totalSquares[v];
-        }
-        const names = shape.profile.functions;
-        this.byFunction = [...rows.values()].sort(
+        if (this.rows) return this.rows;
+        const { self, total, totalCount } = this.sums,
+            names = this.shape.profile.functions,
+            order = [];
+        for (let f = 0; f < names.length; f++) if (total[f] || totalCount[f]) order.push(f);
+        order.sort(
             (a, b) =>
-                b.self - a.self ||
-                b.total - a.total ||
-                (names[a.f].name < names[b.f].name ? -1 : 1),
+                self[b] - self[a] ||
+                total[b] - total[a] ||
+                (names[a].name < names[b].name ? -1 : 1),
         );
-        this.rows = rows;
-        return this.byFunction;
+        return (this.rows = order.map((f) => this.row(f)));
     }
+    /* Undefined for a function that is not in what was chosen. */
     row(f) {
-        this.functions();
-        return this.rows.get(f);
+        const { sums } = this;
+        if (!sums.total[f] && !sums.totalCount[f]) return undefined;
+        return {
+            f,
+            self: sums.self[f],
+            total: sums.total[f],
+            selfCount: sums.selfCount[f],
+            totalCount: sums.totalCount[f],
+            selfSquares: sums.selfSquares[f],
+            totalSquares: sums.totalSquares[f],
+        };
     }
     /* Share of the weight whose stack holds a matching function; each sample counts once. */
     matched(matches) {
@@ -210,124 +264,5 @@ class Weights {
             count += this.selfCount[v];
         }
         return { weight, count, share: this.whole ? weight / this.whole : 0 };
-    }
-}
-
-/* A box. `places` are nodes of the shape: everything that the box stands for. Going up (callers),
- * each place carries the weight that came from below it. */
-class Frame {
-    constructor(parent, func, places, shares) {
-        this.parent = parent;
-        this.func = func;
-        this.places = places;
-        this.shares = shares;
-        this.depth = parent ? parent.depth + 1 : 0;
-        this.total = this.count = this.self = 0;
-        this.start = 0;
-        this.kids = null;
-    }
-    children(weights) {
-        if (this.kids) return this.kids;
-        const groups = new Map();
-        if (this.shares) this.groupCallers(weights, groups);
-        else this.groupCallees(weights, groups);
-        const names = weights.shape.profile.functions;
-        this.kids = [...groups.values()].sort(
-            (a, b) => b.total - a.total || (names[a.func].name < names[b.func].name ? -1 : 1),
-        );
-        let at = this.start;
-        for (const kid of this.kids) {
-            kid.start = at;
-            at += kid.total;
-        }
-        return this.kids;
-    }
-    groupCallees(weights, groups) {
-        const { shape, total, totalCount, self } = weights;
-        for (const place of this.places)
-            for (let i = shape.childStart[place]; i < shape.childStart[place + 1]; i++) {
-                const child = shape.children[i];
-                if (!total[child]) continue;
-                const kid = groupOf(this, groups, shape.func[child], null);
-                kid.places.push(child);
-                kid.total += total[child];
-                kid.count += totalCount[child];
-                kid.self += self[child];
-            }
-    }
-    groupCallers(weights, groups) {
-        const { shape } = weights;
-        for (let i = 0; i < this.places.length; i++) {
-            const up = shape.parent[this.places[i]];
-            if (!up) continue;
-            const kid = groupOf(this, groups, shape.func[up], []);
-            kid.places.push(up);
-            kid.shares.push(this.shares[i]);
-            kid.total += this.shares[i].weight;
-            kid.count += this.shares[i].count;
-        }
-    }
-    inlined(shape) {
-        return !this.shares && this.func >= 0 && this.places.every((v) => !shape.plain[v]);
-    }
-    guessed(shape) {
-        return this.func >= 0 && this.places.every((v) => shape.guessed[v]);
-    }
-}
-
-function groupOf(parent, groups, func, shares) {
-    let kid = groups.get(func);
-    if (!kid) groups.set(func, (kid = new Frame(parent, func, [], shares)));
-    return kid;
-}
-
-/* The root of a picture. mode: "callees" from the outermost frame or from `focus` (a function or
- * -1), "callers" from the innermost frame or from `focus`. */
-function rootFrame(weights, mode, focus) {
-    const { shape } = weights,
-        up = mode === "callers";
-    const root = new Frame(null, focus, [], up ? [] : null);
-    if (!up && focus < 0) {
-        root.places.push(0);
-        root.total = weights.whole;
-        root.count = weights.wholeCount;
-        root.self = weights.self[0];
-        return root;
-    }
-    for (let v = 1; v < shape.size; v++) {
-        const chosen =
-            focus < 0 ? weights.self[v] > 0 : shape.func[v] === focus && shape.outermost[v];
-        if (!chosen) continue;
-        const weight = focus < 0 ? weights.self[v] : weights.total[v];
-        const count = focus < 0 ? weights.selfCount[v] : weights.totalCount[v];
-        root.places.push(v);
-        if (up) root.shares.push({ weight, count });
-        root.total += weight;
-        root.count += count;
-    }
-    if (focus >= 0) root.self = (weights.row(focus) || { self: 0 }).self;
-    if (up && focus < 0) startFromLeaves(root, weights);
-    return root;
-}
-
-/* Without a focus the first row of callers is the innermost frames themselves. */
-function startFromLeaves(root, weights) {
-    const groups = new Map();
-    for (let i = 0; i < root.places.length; i++) {
-        const kid = groupOf(root, groups, weights.shape.func[root.places[i]], []);
-        kid.places.push(root.places[i]);
-        kid.shares.push(root.shares[i]);
-        kid.total += root.shares[i].weight;
-        kid.count += root.shares[i].count;
-        kid.self = kid.total;
-    }
-    const names = weights.shape.profile.functions;
-    root.kids = [...groups.values()].sort(
-        (a, b) => b.total - a.total || (names[a.func].name < names[b.func].name ? -1 : 1),
-    );
-    let at = 0;
-    for (const kid of root.kids) {
-        kid.start = at;
-        at += kid.total;
     }
 }

@@ -21,9 +21,9 @@ const flame = (page, ask) =>
 const place = async (page, name) => {
     const at = await flame(
         page,
-        `(() => { for (const [depth, row] of view.rows.entries()) for (const box of row || [])
-        if (box.frame && choice.name(box.frame.func) === ${JSON.stringify(name)}) { const pane = view.pane.getBoundingClientRect();
-        return [pane.x + (Math.max(0, box.x0) + Math.min(pane.width, box.x1)) / 2, pane.y + view.top(depth) + 8]; } })()`,
+        `(() => { const pane = view.pane.getBoundingClientRect(), [low, high] = view.window, x = (at) => Math.max(0, Math.min(1, (at - low) / (high - low)));
+        const find = (box) => choice.name(box.func) === ${JSON.stringify(name)} ? box : view.picture.kids(box).map(find).find(Boolean), box = find(view.picture.root);
+        return box && [pane.x + (x(box.start) + x(box.end)) / 2 * pane.width, pane.y + view.top(box.depth) + 8]; })()`,
     );
     assert.ok(at, name + " is drawn");
     return at;
@@ -118,7 +118,7 @@ test("search counts each sample once and dims the rest", async () => {
 
 test("callers, focus and folded recursion", async () => {
     const page = await open(html(folded("turn", SMALL)));
-    const tree = `(() => { const walk = (frame) => [choice.name(frame.func), frame.total, ...frame.children(choice.weights).map(walk)]; return walk(view.root); })()`;
+    const tree = `(() => { const walk = (box) => [choice.name(box.func), box.total, ...view.picture.kids(box).map(walk)]; return walk(view.picture.root); })()`;
     await page.keyboard.press("r");
     assert.deepEqual(await flame(page, tree), [
         "all",

@@ -39,13 +39,45 @@ test("a drag on the strip chooses the samples of that time", async () => {
     );
     assert.equal(chosen.whole, counted);
     assert.ok(chosen.whole > 0 && chosen.whole < whole);
-    assert.equal(
-        await ask(page, "lapsePage.views.flame.root.total"),
+    /* The flame graph follows. */
+    await page.waitForFunction(
+        (total) => lapsePage.views.flame.picture.total === total,
         counted,
-        "the flame graph follows",
     );
     await page.click("#range");
     assert.equal((await sumsOfPage(page)).whole, whole);
+    assert.deepEqual(page.problems, []);
+    await page.close();
+});
+
+test("a range that moves counts what counting anew does, and the graph is that of a picture made at once", async () => {
+    const page = await open(html(made));
+    for (const mode of ["callees", "callers"]) {
+        const wrong = await ask(
+            page,
+            `(async () => {
+            const { flame } = lapsePage.views, bad = [], ranges = [[0.1, 0.2], [0.12, 0.3], [0.05, 0.11], [0.5, 0.9], [0.2, 0.95], [0.2, 0.21], [0, 1], [0.4, 0.4001]];
+            choice.draw({ mode: "${mode}" });
+            for (const range of ranges) {
+                choice.filter({ range: range.map((share) => share * profile.duration) }, true);
+                const anew = choice.weigh();
+                for (const part of ["weight", "count"]) if (choice.leaves[part].some((value, i) => value !== anew[part][i])) bad.push([range, part]);
+                if (choice.leaves.squares.some((value, i) => Math.abs(value - anew.squares[i]) > 1e-9 * anew.squares[i])) bad.push([range, "squares"]);
+                if (choice.leaves.whole !== anew.whole || choice.leaves.wholeCount !== anew.wholeCount) bad.push([range, "whole"]);
+                while (flame.stale || flame.coming) await new Promise(requestAnimationFrame);
+                const at = flame.picture, other = new at.constructor(choice.weights, choice.mode, -1);
+                other.aim(at.low, at.high, (at.high - at.low) / at.least);
+                other.make(Infinity);
+                at.make(Infinity);
+                if (at.total !== anew.whole) bad.push([range, "total"]);
+                if (other.levels.length !== at.levels.length) bad.push([range, "levels"]);
+                other.levels.forEach((level, depth) => { for (let i = 0; i < level.size; i++) for (const part of ["start", "total", "count", "func"])
+                    if (level[part][i] !== at.levels[depth][part][i]) bad.push([range, depth, i, part]); });
+            }
+            return bad.slice(0, 5); })()`,
+        );
+        assert.deepEqual(wrong, []);
+    }
     assert.deepEqual(page.problems, []);
     await page.close();
 });
