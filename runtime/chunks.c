@@ -230,7 +230,7 @@ static bool put_labels(struct lapse_store *store)
         if (!lapse_store_room(store))
             return false;
         size_t mark = lapse_wire_begin(&store->wire, CHUNK_LABELS);
-        lapse_wire_uint(&store->wire, 1, store->label_sets_written + 1);
+        lapse_wire_uint(&store->wire, 1, store->label_sets_forgotten + store->label_sets_written + 1);
         for (uint32_t i = 0; i < set->count; i++) {
             size_t label = lapse_wire_begin(&store->wire, 2);
             lapse_store_host_string(text, sizeof text, store->label_pairs[set->first + i].key);
@@ -375,6 +375,7 @@ void lapse_store_write(struct lapse_store *store)
             forget_thread(store, i);
     }
     store->pending_count = 0;
+    lapse_store_forget_labels(store); /* no sample waits for one of them */
     /* In the chunk that holds the samples: both are in the file, or neither is. */
     lapse_wire_uint(&store->wire, CHUNK_RING_POSITION, store->ring_position);
     put_counters(store);

@@ -42,11 +42,11 @@ uint32_t lapse_store_labels(struct lapse_store *store, const struct lapse_record
     if (!count)
         return 0;
     uint32_t *bucket = &store->label_buckets[bucket_of(record)];
-    for (uint32_t id = *bucket; id; id = store->label_sets[id - 1].next) {
-        const struct lapse_label_set *set = &store->label_sets[id - 1];
+    for (uint32_t place = *bucket; place; place = store->label_sets[place - 1].next) {
+        const struct lapse_label_set *set = &store->label_sets[place - 1];
         if (set->count == count && !memcmp(&store->label_pairs[set->first], record->labels,
                                            count * sizeof *store->label_pairs))
-            return id;
+            return store->label_sets_forgotten + place;
     }
     struct lapse_label_set *sets = lapse_store_grow(store, store->label_sets, &store->label_set_capacity,
                                                     store->label_set_count + 1, sizeof *sets);
@@ -61,7 +61,17 @@ uint32_t lapse_store_labels(struct lapse_store *store, const struct lapse_record
     memcpy(&pairs[store->label_pair_count], record->labels, count * sizeof *pairs);
     sets[store->label_set_count] = (struct lapse_label_set){ store->label_pair_count, count, *bucket };
     store->label_pair_count += count;
-    return *bucket = ++store->label_set_count;
+    *bucket = ++store->label_set_count;
+    return store->label_sets_forgotten + *bucket;
+}
+
+void lapse_store_forget_labels(struct lapse_store *store)
+{
+    if (store->label_sets_written < LAPSE_LABEL_SETS_KEPT)
+        return;
+    store->label_sets_forgotten += store->label_set_count;
+    store->label_set_count = store->label_sets_written = store->label_pair_count = 0;
+    memset(store->label_buckets, 0, sizeof store->label_buckets);
 }
 
 void lapse_store_span(struct lapse_store *store, uint32_t thread, const struct lapse_record *record)

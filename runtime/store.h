@@ -52,6 +52,7 @@ struct lapse_store_module {
 struct lapse_label_pair { uint64_t key, value; }; /* addresses, as captured */
 struct lapse_label_set { uint32_t first, count, next; }; /* pairs of `label_pairs`; next in its bucket */
 #define LAPSE_LABEL_BUCKETS 256u
+#define LAPSE_LABEL_SETS_KEPT 4096u
 #define LAPSE_THREAD_BUCKETS 1024u
 
 struct lapse_pending_span { uint64_t start_ns, end_ns, name; uint32_t thread; };
@@ -91,12 +92,14 @@ struct lapse_store {
     struct lapse_pending *pending;
     uint32_t pending_count;
 
-    /* Sets of labels by the addresses of their strings; set n is label_sets[n - 1]. */
+    /* Sets of labels by the addresses of their strings; set n is label_sets[n - 1 - label_sets_forgotten].
+     * When there are many, as where each request has a label of its own, those in the spool are forgotten. */
     struct lapse_label_set *label_sets;
+    uint32_t label_sets_forgotten;
     uint32_t label_set_count, label_set_capacity, label_sets_written;
     struct lapse_label_pair *label_pairs;
     uint32_t label_pair_count, label_pair_capacity;
-    uint32_t label_buckets[LAPSE_LABEL_BUCKETS]; /* number of the newest set; 0: none */
+    uint32_t label_buckets[LAPSE_LABEL_BUCKETS]; /* 1 + place of the newest set; 0: none */
     struct lapse_pending_span *spans;
     uint32_t span_count, span_capacity;
 
@@ -130,6 +133,8 @@ void lapse_store_read_name(struct lapse_store_thread *thread);
 
 /* labels.c: the number of this record's set of labels, 0 for none. */
 uint32_t lapse_store_labels(struct lapse_store *store, const struct lapse_record *record);
+/* After a chunk: no sample that waits has one of the sets that were written. */
+void lapse_store_forget_labels(struct lapse_store *store);
 /* A span, kept until the next write; lost (and counted) when there is no memory. */
 void lapse_store_span(struct lapse_store *store, uint32_t thread, const struct lapse_record *record);
 /* A string of the application by its address, cut at `size`; "" where nothing can be read. Cannot

@@ -65,3 +65,28 @@ Test(store, living_threads_keep_what_is_theirs, .init = begin, .fini = end)
     }
     cr_assert_eq(store.thread_count, ALL / 2);
 }
+
+Test(store, memory_does_not_follow_the_labels, .init = begin, .fini = end)
+{
+    /* A label of its own for each request, for ever. */
+    enum { ALL = 60000 };
+    static char texts[ALL][8];
+    size_t mapped = 0;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < ALL; i++) {
+        uint64_t label[2] = { (uintptr_t)"request", (uintptr_t)texts[i] };
+        struct lapse_record record = { .kind = LAPSE_RECORD_SAMPLE, .thread = 1, .tid = 1, .time_ns = i + 1,
+                                       .weight_ns = 1000, .labels = label, .label_count = 1 };
+        uint32_t id = lapse_store_labels(&store, &record);
+        cr_assert_eq(id, last + 1, "a number never means two sets");
+        cr_assert_eq(lapse_store_labels(&store, &record), id);
+        last = id;
+        lapse_store_record(&store, &record);
+        if (i % 100 == 99)
+            lapse_store_write(&store);
+        if (i == 10000)
+            mapped = store.arena.mapped;
+    }
+    cr_assert_eq(store.arena.mapped, mapped, "%zu bytes after 10,000 sets, %zu after all", mapped,
+                 store.arena.mapped);
+}
