@@ -18,6 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <threads.h>
@@ -84,6 +85,10 @@ struct sembuf;
     F(int, unshare, (int)) \
     F(int, setns, (int, int)) \
     F(int, prctl, (int, ...)) \
+    F(int, stat, (const char *, struct stat *)) \
+    F(int, stat64, (const char *, struct stat64 *)) \
+    F(int, fstatat, (int, const char *, struct stat *, int)) \
+    F(int, fstatat64, (int, const char *, struct stat64 *, int)) \
     /* sleeping */ \
     F(int, nanosleep, (const struct timespec *, struct timespec *)) \
     F(int, clock_nanosleep, (clockid_t, int, const struct timespec *, struct timespec *)) \
