@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "diff_state.h"
+
 /* Without a wish of the user: a thread that was silent for this long was off the CPU. Ten periods,
  * but never less than ten ticks of a kernel at 250 Hz, which merges faster ones. */
 #define GAP_PERIODS 10u
@@ -24,6 +26,8 @@ struct calls {
     uint32_t *path; /* nodes of the stack that was loaded last, outermost first */
     uint32_t path_depth;
     uint32_t frames_leaf, frames_depth, frames_flags; /* that stack, as the engine gets it */
+    uint32_t kept;        /* outermost frames that are those of the stack loaded before */
+    uint32_t last_thread; /* that the stack loaded before was pushed for, if it was whole */
     uint64_t *last_ns; /* per thread */
     int error;
 };
@@ -55,8 +59,8 @@ static void on_interval(void *context, const struct lapse_interval *interval)
  * already: a walk from the leaf outwards that goes no further is several times shorter. */
 static void load_stack(struct calls *calls, uint32_t leaf)
 {
-    uint32_t node = calls->leaf_nodes[leaf], depth = calls->steps[node].depth;
-    for (uint32_t i = depth; i > 0 && (i > calls->path_depth || calls->path[i - 1] != node); i--) {
+    uint32_t node = calls->leaf_nodes[leaf], depth = calls->steps[node].depth, i = depth;
+    for (; i > 0 && (i > calls->path_depth || calls->path[i - 1] != node); i--) {
         const struct step *step = &calls->steps[node];
         calls->all[i - 1] = (struct lapse_diff_frame){
             .function = step->function + 1u, .call_site = step->call_site,
@@ -65,6 +69,7 @@ static void load_stack(struct calls *calls, uint32_t leaf)
         node = step->parent;
     }
     bool cut = depth && calls->profile->functions[calls->all[0].function - 1].flags & LAPSE_FUNCTION_CUT;
+    calls->kept = i;
     calls->path_depth = depth;
     calls->frames_leaf = leaf;
     calls->frames_flags = cut ? LAPSE_STACK_CUT : 0;
@@ -87,10 +92,15 @@ static int on_sample(void *context, const struct lapse_profile_sample *sample)
     calls->last_ns[sample->thread] = time_ns;
     if (calls->frames_leaf != sample->leaf)
         load_stack(calls, sample->leaf);
+    else
+        calls->kept = calls->frames_depth;
     if (calls->frames_depth)
         calls->frames[0].cfa = sample->cut_cfa;
-    int result = lapse_diff_push(calls->diff, time_ns, sample->thread, calls->frames,
-                                 calls->frames_depth, calls->frames_flags);
+    bool whole = !(calls->frames_flags & LAPSE_STACK_CUT);
+    uint32_t known = whole && calls->last_thread == sample->thread ? calls->kept : 0;
+    calls->last_thread = whole ? sample->thread : LAPSE_NONE;
+    int result = lapse_diff_push_known(calls->diff, time_ns, sample->thread, calls->frames,
+                                       calls->frames_depth, calls->frames_flags, known);
     return calls->error ? calls->error : result;
 }
 
@@ -113,7 +123,8 @@ uint64_t lapse_calls_gap(const struct lapse_profile *profile,
 
 int lapse_calls(struct lapse_profile *profile, const struct lapse_calls_options *options)
 {
-    struct calls calls = { .profile = profile, .options = options, .frames_leaf = LAPSE_NONE };
+    struct calls calls = { .profile = profile, .options = options, .frames_leaf = LAPSE_NONE,
+                           .last_thread = LAPSE_NONE };
     const struct lapse_export_options *chosen = options->export_options;
     uint32_t deepest = 0;
     if (!profile->has_times)

@@ -33,6 +33,7 @@ struct source {
     const struct lapse_diff_frame *frames; /* NULL: the path of `node` */
     const struct lapse_call_node *nodes;
     uint32_t depth, node;
+    uint32_t known;           /* frames that are known to be those of the thread's last stack */
     uint64_t marker_function; /* of a cut stack */
     bool cut;
 };
@@ -203,7 +204,8 @@ static void close_thread(struct lapse_diff *diff, struct lapse_diff_thread *thre
 static uint32_t common_whole(const struct lapse_diff_thread *thread, const struct source *source)
 {
     const struct lapse_diff_slot *slots = thread->now.slots;
-    uint32_t depth = thread->now.depth < source->depth ? thread->now.depth : source->depth, i = 0;
+    uint32_t depth = thread->now.depth < source->depth ? thread->now.depth : source->depth;
+    uint32_t i = source->known < depth ? source->known : depth; /* a gap may have emptied `now` */
     while (i < depth && lapse_same_call(&slots[i], &source->frames[i]))
         i++;
     return i;
@@ -433,8 +435,9 @@ static int take(struct lapse_diff *diff, struct lapse_diff_thread *thread, uint6
     return 0;
 }
 
-int lapse_diff_push(struct lapse_diff *diff, uint64_t time_ns, uint64_t thread_id,
-                    const struct lapse_diff_frame *frames, uint32_t depth, uint32_t flags)
+int lapse_diff_push_known(struct lapse_diff *diff, uint64_t time_ns, uint64_t thread_id,
+                          const struct lapse_diff_frame *frames, uint32_t depth, uint32_t flags,
+                          uint32_t known)
 {
     static const struct lapse_diff_frame none;
     struct lapse_diff_thread *thread = find_thread(diff, thread_id);
@@ -442,12 +445,18 @@ int lapse_diff_push(struct lapse_diff *diff, uint64_t time_ns, uint64_t thread_i
         return -ENOMEM;
     if (thread->samples && time_ns <= thread->last_ns)
         return -EINVAL;
-    struct source source = { .frames = depth ? frames : &none, .depth = depth,
+    struct source source = { .frames = depth ? frames : &none, .depth = depth, .known = known,
                              .cut = flags & LAPSE_STACK_CUT,
                              .marker_function = flags & LAPSE_STACK_UNWIND_FAILED
                                                     ? LAPSE_FUNCTION_UNWIND_FAILED
                                                     : LAPSE_FUNCTION_TRUNCATED };
     return take(diff, thread, time_ns, &source, NULL);
+}
+
+int lapse_diff_push(struct lapse_diff *diff, uint64_t time_ns, uint64_t thread_id,
+                    const struct lapse_diff_frame *frames, uint32_t depth, uint32_t flags)
+{
+    return lapse_diff_push_known(diff, time_ns, thread_id, frames, depth, flags, 0);
 }
 
 static uint32_t outermost(const struct lapse_call_node *nodes, uint32_t node)

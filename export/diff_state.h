@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What an engine keeps of a thread. Shared by diff.c (events and filters) and diff_cut.c (where a
- * cut stack belongs). The runtime's drain thread and every offline reader run this; memory comes
+ * cut stack belongs); calls.c takes its short cut from here. The runtime's drain thread and every offline reader run this; memory comes
  * from the engine's allocator only. */
 #ifndef LAPSE_EXPORT_DIFF_STATE_H
 #define LAPSE_EXPORT_DIFF_STATE_H
@@ -76,6 +76,13 @@ static inline bool lapse_same_call(const struct lapse_diff_slot *slot,
     return slot->function == frame->function &&
            (slot->call_site == frame->call_site || !slot->call_site || !frame->call_site);
 }
+
+/* lapse_diff_push for a caller that knows, without comparing, that the outermost `known` frames are
+ * function by function and call site by call site those of the stack that it pushed last for this
+ * thread. Both stacks are whole ones. */
+int lapse_diff_push_known(struct lapse_diff *diff, uint64_t time_ns, uint64_t thread,
+                          const struct lapse_diff_frame *frames, uint32_t depth, uint32_t flags,
+                          uint32_t known);
 
 /* Where the cut stack belongs on top of `thread->now`. `scratch` has room for
  * 1 + depth + count elements. Calls options->explain for each candidate. */

@@ -134,11 +134,6 @@ int lapse_wire_read_varint(struct lapse_wire_reader *reader, uint64_t *value)
     return -EBADMSG;
 }
 
-int64_t lapse_wire_unzigzag(uint64_t value)
-{
-    return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
-}
-
 /* Step over `size` bytes and give them out as a reader of their own. */
 static int take(struct lapse_wire_reader *reader, uint64_t size, struct lapse_wire_reader *body)
 {

@@ -40,7 +40,10 @@ struct lapse_wire_reader {
 };
 /* Next varint into *value. Returns 0, or -EBADMSG past the end or beyond ten bytes. */
 int lapse_wire_read_varint(struct lapse_wire_reader *reader, uint64_t *value);
-int64_t lapse_wire_unzigzag(uint64_t value);
+static inline int64_t lapse_wire_unzigzag(uint64_t value)
+{
+    return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+}
 /* Next field: its number, and for length-delimited ones its bytes in *body, for varints the value.
  * Returns 1, 0 at the end, -EBADMSG. */
 int lapse_wire_next(struct lapse_wire_reader *reader, uint32_t *field, uint64_t *value,
