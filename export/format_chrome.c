@@ -88,7 +88,7 @@ static void put_names(struct chrome *chrome)
 static void put_edges(struct chrome *chrome, const struct lapse_call_edge *edges, uint32_t count,
                       uint64_t time_ns)
 {
-    static const char inferred[] = ",\"cat\":\"inferred\"}", call[] = ",\"cat\":\"call\"}";
+    static const char inferred[32] = ",\"cat\":\"inferred\"}", call[32] = ",\"cat\":\"call\"}";
     struct lapse_output *output = &chrome->output, *head = &chrome->head;
     if (!count)
         return;
@@ -98,15 +98,21 @@ static void put_edges(struct chrome *chrome, const struct lapse_call_edge *edges
                        chrome->place_offsets[edges->thread + 1] - chrome->place_offsets[edges->thread]);
     lapse_output_thousandths(head, time_ns > chrome->zero_ns ? time_ns - chrome->zero_ns : 0);
     lapse_output_text(head, ",\"name\":");
+    lapse_output_pad(head);
     for (uint32_t i = 0; i < count; i++) {
-        lapse_output_bytes(output, head->bytes, head->size);
-        lapse_json_name(output, &chrome->names, edges[i].function);
+        char *to = lapse_output_room(output, head->size + 48 +
+                                     lapse_json_name_size(&chrome->names, edges[i].function));
+        if (!to)
+            return;
+        to = lapse_lay(to, head->bytes, head->size);
+        to = lapse_json_name_lay(to, &chrome->names, edges[i].function);
         if (edges[i].inferred)
-            lapse_output_bytes(output, inferred, sizeof inferred - 1);
+            to = lapse_lay(to, inferred, 18);
         else if (edges[i].start)
-            lapse_output_bytes(output, call, sizeof call - 1);
+            to = lapse_lay(to, call, 14);
         else
-            lapse_output_char(output, '}');
+            *to++ = '}';
+        output->size = (size_t)(to - output->bytes);
     }
 }
 
@@ -203,7 +209,8 @@ int lapse_write_chrome(struct lapse_profile *profile, FILE *to,
                        const struct lapse_export_options *options, char *error, size_t error_size)
 {
     struct chrome chrome = { .profile = profile, .zero_ns = lapse_profile_zero(profile) };
-    int result = lapse_output_init(&chrome.output, to);
+    int output = lapse_output_init(&chrome.output, to);
+    int result = profile->has_times ? output : -ENOTSUP;
     int places = lapse_output_init(&chrome.places, NULL), head = lapse_output_init(&chrome.head, NULL);
     int names = lapse_json_names_init(&chrome.names, profile);
     if (!result)

@@ -25,7 +25,7 @@ struct writer {
     struct lapse_output output;
     struct lapse_output names; /* escaped once for all their lines */
     size_t *name_ends;         /* by function */
-    struct lapse_output head;  /* `TIME TAB THREAD` of the edge before, which many edges share */
+    struct lapse_output head;  /* `TIME TAB THREAD`, which many edges share */
     uint64_t head_ns;
     uint32_t head_thread;
 };
@@ -44,7 +44,8 @@ static int prepare_names(struct writer *writer)
         writer->names.size += lapse_escaped_name(name, NAME_BYTES, profile->functions[i].name);
         writer->name_ends[i] = writer->names.size;
     }
-    return 0;
+    lapse_output_pad(&writer->names);
+    return writer->names.error;
 }
 
 static void put_thread(struct writer *writer, struct lapse_output *output, uint32_t index)
@@ -57,46 +58,58 @@ static void put_thread(struct writer *writer, struct lapse_output *output, uint3
     lapse_output_uint(output, thread->tid);
 }
 
-static void put_name(struct writer *writer, uint32_t depth, uint32_t function, bool inferred, bool ambiguous)
+/* A line: `head`, what stands between it and the depth, the depth, the name. */
+static void put_line(struct writer *writer, const char between[LAPSE_LAY_SLACK], size_t between_size,
+                     uint32_t depth, uint32_t function, enum lapse_proof proof)
 {
+    static const char proofs[][LAPSE_LAY_SLACK] = { "\n", "\tinferred\n", "\tambiguous\n" };
+    static const uint8_t sizes[] = { 1, 10, 11 };
     size_t begin = function ? writer->name_ends[function - 1] : 0;
-    lapse_output_uint(&writer->output, depth);
-    lapse_output_char(&writer->output, '\t');
-    lapse_output_bytes(&writer->output, writer->names.bytes + begin, writer->name_ends[function] - begin);
-    if (inferred || ambiguous)
-        lapse_output_text(&writer->output, ambiguous ? "\tambiguous" : "\tinferred");
-    lapse_output_char(&writer->output, '\n');
+    size_t size = writer->name_ends[function] - begin;
+    char *to = lapse_output_room(&writer->output, writer->head.size + size + 64 + LAPSE_LAY_SLACK);
+    if (!to)
+        return;
+    to = lapse_lay(to, writer->head.bytes, writer->head.size);
+    to = lapse_lay(to, between, between_size);
+    to += lapse_decimal(to, depth);
+    *to++ = '\t';
+    to = lapse_lay(to, writer->names.bytes + begin, size);
+    to = lapse_lay(to, proofs[proof], sizes[proof]);
+    writer->output.size = (size_t)(to - writer->output.bytes);
 }
 
 static int write_edge(void *context, const struct lapse_call_edge *edge)
 {
+    static const char start[LAPSE_LAY_SLACK] = "\tstart\t", end[LAPSE_LAY_SLACK] = "\tend\t";
     struct writer *writer = context;
     if (edge->time_ns != writer->head_ns || edge->thread != writer->head_thread || !writer->head.size) {
         writer->head.size = 0;
         lapse_output_uint(&writer->head, edge->time_ns);
         lapse_output_char(&writer->head, '\t');
         put_thread(writer, &writer->head, edge->thread);
+        lapse_output_pad(&writer->head);
         writer->head_ns = edge->time_ns;
         writer->head_thread = edge->thread;
     }
-    lapse_output_bytes(&writer->output, writer->head.bytes, writer->head.size);
-    lapse_output_text(&writer->output, edge->start ? "\tstart\t" : "\tend\t");
-    put_name(writer, edge->depth, edge->function, edge->inferred, edge->ambiguous);
+    put_line(writer, edge->start ? start : end, edge->start ? 7 : 5, edge->depth, edge->function,
+             edge->ambiguous ? LAPSE_AMBIGUOUS : edge->inferred ? LAPSE_INFERRED : LAPSE_PROVEN);
     return writer->output.error;
 }
 
 static void write_interval(void *context, const struct lapse_interval *interval)
 {
     struct writer *writer = context;
-    uint8_t proof = interval->start_proof > interval->end_proof ? interval->start_proof : interval->end_proof;
-    lapse_output_uint(&writer->output, interval->start_ns);
-    lapse_output_char(&writer->output, '\t');
-    lapse_output_uint(&writer->output, interval->end_ns);
-    lapse_output_char(&writer->output, '\t');
-    put_thread(writer, &writer->output, (uint32_t)interval->thread);
-    lapse_output_char(&writer->output, '\t');
-    put_name(writer, interval->depth, (uint32_t)(interval->function - 1), proof == LAPSE_INFERRED,
-             proof == LAPSE_AMBIGUOUS);
+    static const char tab[LAPSE_LAY_SLACK] = "\t";
+    enum lapse_proof proof = interval->start_proof > interval->end_proof ? interval->start_proof
+                                                                         : interval->end_proof;
+    writer->head.size = 0;
+    lapse_output_uint(&writer->head, interval->start_ns);
+    lapse_output_char(&writer->head, '\t');
+    lapse_output_uint(&writer->head, interval->end_ns);
+    lapse_output_char(&writer->head, '\t');
+    put_thread(writer, &writer->head, (uint32_t)interval->thread);
+    lapse_output_pad(&writer->head);
+    put_line(writer, tab, 1, interval->depth, (uint32_t)(interval->function - 1), proof);
 }
 
 static void put_pair(struct writer *writer, const char *name, uint64_t value)
@@ -145,9 +158,10 @@ static int write_calls(struct lapse_profile *profile, FILE *to, const struct lap
         .edge = intervals ? NULL : write_edge, .interval = intervals ? write_interval : NULL,
         .context = &writer, .export_options = options, .as_asked = true,
     };
-    int result = lapse_output_init(&writer.output, to), head = lapse_output_init(&writer.head, NULL);
+    int output = lapse_output_init(&writer.output, to), head = lapse_output_init(&writer.head, NULL);
+    int result = !profile->has_times ? -ENOTSUP : output ? output : head;
     if (!result)
-        result = head ? head : prepare_names(&writer);
+        result = prepare_names(&writer);
     if (!result) {
         put_head(&writer, intervals ? "intervals" : "events");
         result = lapse_calls(profile, &calls);

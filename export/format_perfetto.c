@@ -35,6 +35,9 @@ struct perfetto {
     struct lapse_strings spans, sources; /* names whose iids follow those of functions */
     uint32_t *labels; /* of each thread's last sample */
     uint64_t *weight_ns; /* of each thread so far */
+    char head[2 * LAPSE_LAY_SLACK]; /* of short packets of one time, up to the body's key */
+    uint32_t head_size;             /* 0: there is none */
+    uint64_t head_ns;
     int error;
 };
 
@@ -320,16 +323,27 @@ static char *lay(char *at, uint8_t key, uint64_t value)
 #define KEY(field) ((uint8_t)((field) << 3))
 enum { SHORT_PACKET = 100 };
 
+static void make_head(struct perfetto *perfetto, uint64_t time_ns)
+{
+    char *at = perfetto->head;
+    *at = 0x0a;
+    at = lay(at + 2, KEY(SEQUENCE_ID), 1);
+    at = lay(at, KEY(TIMESTAMP), time_ns);
+    at = lay(at, KEY(SEQUENCE_FLAGS), 2);
+    perfetto->head_size = (uint32_t)(at - perfetto->head);
+    perfetto->head_ns = time_ns;
+}
+
 /* Up to the body's length; body gets where that is. */
 static char *lay_head(struct perfetto *perfetto, uint64_t time_ns, enum packet_field field, char **body)
 {
     char *at = lapse_output_room(&perfetto->output, SHORT_PACKET);
     if (!at)
         return NULL;
-    *at = 0x0a;
-    at = lay(at + 2, KEY(SEQUENCE_ID), 1);
-    at = lay(at, KEY(TIMESTAMP), time_ns);
-    at = lay(at, KEY(SEQUENCE_FLAGS), 2);
+    if (!perfetto->head_size || perfetto->head_ns != time_ns)
+        make_head(perfetto, time_ns);
+    memcpy(at, perfetto->head, sizeof perfetto->head);
+    at += perfetto->head_size;
     uint32_t key = (uint32_t)field << 3 | 2;
     if (key >= 0x80)
         *at++ = (char)(key | 0x80);
@@ -564,7 +578,7 @@ static int write_all(struct perfetto *perfetto, struct lapse_profile *profile,
 static int prepare(struct perfetto *perfetto, FILE *to)
 {
     const struct lapse_profile *profile = perfetto->profile;
-    int error = lapse_output_init(&perfetto->output, to);
+    int output = lapse_output_init(&perfetto->output, to);
     int text = lapse_output_init(&perfetto->text, NULL);
     perfetto->event_name_sent = calloc(profile->function_count + 1u, 1);
     perfetto->function_sent = calloc(profile->function_count + 1u, 1);
@@ -572,7 +586,9 @@ static int prepare(struct perfetto *perfetto, FILE *to)
     perfetto->stack_sent = calloc(profile->leaf_count + 1u, 1);
     perfetto->labels = calloc(profile->thread_count + 1u, sizeof *perfetto->labels);
     perfetto->weight_ns = calloc(profile->thread_count + 1u, sizeof *perfetto->weight_ns);
-    if (error || text || !perfetto->event_name_sent || !perfetto->function_sent ||
+    if (!profile->has_times)
+        return -ENOTSUP;
+    if (output || text || !perfetto->event_name_sent || !perfetto->function_sent ||
         !perfetto->mapping_sent || !perfetto->stack_sent || !perfetto->labels || !perfetto->weight_ns)
         return -ENOMEM;
     return lapse_ids_init(&perfetto->ids, profile);

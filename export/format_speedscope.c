@@ -21,7 +21,7 @@ struct speedscope {
     struct lapse_output stacks; /* text of stacks: frame numbers with commas */
     struct stack_text { size_t at; uint32_t size; bool made; } *stack_texts; /* by view node */
     struct lapse_lanes samples; /* view node, weight */
-    struct lapse_lanes edges;   /* time since the last one, frame * 2 + is_start */
+    struct lapse_lanes edges;   /* frame * 4 + is_start * 2 + moves; if it moves: time since the last one */
     uint64_t *last_edge_ns;     /* by thread, since zero */
     uint64_t zero_ns;
     bool first;
@@ -57,9 +57,11 @@ static int collect_edge(void *context, const struct lapse_call_edge *edge)
     uint64_t *last_ns = &speedscope->last_edge_ns[edge->thread];
     if (time_ns < *last_ns)
         time_ns = *last_ns;
-    lapse_lane_put(&speedscope->edges, edge->thread, time_ns - *last_ns);
     lapse_lane_put(&speedscope->edges, edge->thread,
-                   (uint64_t)speedscope->frame_of[edge->function] * 2 + edge->start);
+                   (uint64_t)speedscope->frame_of[edge->function] * 4 + (unsigned)edge->start * 2 +
+                   (time_ns != *last_ns));
+    if (time_ns != *last_ns)
+        lapse_lane_put(&speedscope->edges, edge->thread, time_ns - *last_ns);
     *last_ns = time_ns;
     return speedscope->edges.error;
 }
@@ -231,25 +233,34 @@ static int put_sampled(struct speedscope *speedscope, uint32_t thread)
 static int put_evented(struct speedscope *speedscope, uint32_t thread)
 {
     struct lapse_lane_reader reader;
+    struct lapse_output *output = &speedscope->output;
+    static const char heads[2][48] = { ",\n{\"type\":\"C\",\"frame\":", ",\n{\"type\":\"O\",\"frame\":" };
     uint64_t since, what, at = 0;
-    char tail[40]; /* `,"at":TIME}`, which all edges of a time share */
+    char tail[64]; /* `,"at":TIME}`, which all edges of a time share */
     size_t tail_size = 0;
     int more = lapse_lane_open(&reader, &speedscope->edges, thread);
     put(speedscope, ",\n");
     put_profile_head(speedscope, "evented", ") over time", thread, speedscope->last_edge_ns[thread]);
     put(speedscope, ",\"events\":[\n");
-    while (more >= 0 && (more = lapse_lane_next(&reader, &since)) > 0 &&
-           (more = lapse_lane_next(&reader, &what)) > 0) {
+    while (more >= 0 && (more = lapse_lane_next(&reader, &what)) > 0) {
+        since = 0;
+        if (what & 1 && (more = lapse_lane_next(&reader, &since)) <= 0)
+            break;
         at += since;
         if (since || !tail_size) {
             memcpy(tail, ",\"at\":", 6);
             tail_size = 6 + lapse_decimal(tail + 6, at);
             tail[tail_size++] = '}';
         }
-        separate(speedscope);
-        put(speedscope, what & 1 ? "{\"type\":\"O\",\"frame\":" : "{\"type\":\"C\",\"frame\":");
-        lapse_output_uint(&speedscope->output, what >> 1);
-        lapse_output_bytes(&speedscope->output, tail, tail_size);
+        char *to = lapse_output_room(output, 128);
+        if (!to)
+            break;
+        const char *head = heads[what >> 1 & 1] + 2 * speedscope->first; /* no comma before the first */
+        to = lapse_lay(to, head, 22 - 2u * speedscope->first);
+        speedscope->first = false;
+        to += lapse_decimal(to, what >> 2);
+        to = lapse_lay(to, tail, tail_size);
+        output->size = (size_t)(to - output->bytes);
     }
     put(speedscope, "]}");
     lapse_lane_close(&reader);

@@ -23,6 +23,7 @@ int lapse_json_names_init(struct lapse_json_names *names, const struct lapse_pro
         names->offsets[i + 1] = names->text.size;
         error = names->numbers[i] == LAPSE_INDEX_NONE ? -ENOMEM : names->text.error;
     }
+    lapse_output_pad(&names->text);
     lapse_strings_free(&distinct);
     if (error)
         lapse_json_names_fini(names);

@@ -16,11 +16,15 @@ struct lapse_json_names {
 int lapse_json_names_init(struct lapse_json_names *names, const struct lapse_profile *profile);
 void lapse_json_names_fini(struct lapse_json_names *names);
 
-static inline void lapse_json_name(struct lapse_output *output,
-                                   const struct lapse_json_names *names, uint32_t function)
+/* Lay a name behind what is there already (lapse_lay). */
+static inline size_t lapse_json_name_size(const struct lapse_json_names *names, uint32_t function)
 {
-    lapse_output_bytes(output, names->text.bytes + names->offsets[function],
-                       names->offsets[function + 1] - names->offsets[function]);
+    return names->offsets[function + 1] - names->offsets[function];
+}
+static inline char *lapse_json_name_lay(char *to, const struct lapse_json_names *names, uint32_t function)
+{
+    return lapse_lay(to, names->text.bytes + names->offsets[function],
+                     lapse_json_name_size(names, function));
 }
 
 #endif

@@ -8,16 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK 32768u
-#define VARINT_MAX 10u
-
-struct lapse_lane {
-    uint8_t *bytes;   /* block being filled; the first two bytes hold how many are used */
-    uint32_t used;
-    uint64_t *blocks; /* places in the file */
-    uint64_t block_count, block_capacity;
-};
-
 int lapse_lanes_init(struct lapse_lanes *lanes, uint32_t count)
 {
     *lanes = (struct lapse_lanes){ .count = count };
@@ -58,33 +48,24 @@ static int spill(struct lapse_lanes *lanes, struct lapse_lane *lane)
     lane->bytes[1] = (uint8_t)(lane->used >> 8);
     if (!lanes->file && !(lanes->file = tmpfile()))
         return -errno;
-    if (pwrite(fileno(lanes->file), lane->bytes, BLOCK, (off_t)(lanes->file_blocks * BLOCK)) !=
-        (ssize_t)BLOCK)
+    if (pwrite(fileno(lanes->file), lane->bytes, LAPSE_LANE_BLOCK, (off_t)(lanes->file_blocks * LAPSE_LANE_BLOCK)) !=
+        (ssize_t)LAPSE_LANE_BLOCK)
         return errno ? -errno : -EIO;
     lane->used = 2;
     return remember_block(lane, lanes->file_blocks++);
 }
 
-void lapse_lane_put(struct lapse_lanes *lanes, uint32_t index, uint64_t value)
+bool lapse_lane_make_room(struct lapse_lanes *lanes, struct lapse_lane *lane)
 {
-    struct lapse_lane *lane = &lanes->lanes[index];
     if (lanes->error)
-        return;
-    if (!lane->bytes) {
-        lane->bytes = malloc(BLOCK);
+        return false;
+    if (lane->bytes)
+        lanes->error = spill(lanes, lane);
+    else if ((lane->bytes = malloc(LAPSE_LANE_BLOCK)))
         lane->used = 2;
-        if (!lane->bytes) {
-            lanes->error = -ENOMEM;
-            return;
-        }
-    }
-    if (BLOCK - lane->used < VARINT_MAX && (lanes->error = spill(lanes, lane)))
-        return;
-    while (value >= 0x80) {
-        lane->bytes[lane->used++] = (uint8_t)(value | 0x80);
-        value >>= 7;
-    }
-    lane->bytes[lane->used++] = (uint8_t)value;
+    else
+        lanes->error = -ENOMEM;
+    return !lanes->error;
 }
 
 int lapse_lane_open(struct lapse_lane_reader *reader, struct lapse_lanes *lanes, uint32_t lane)
@@ -93,13 +74,12 @@ int lapse_lane_open(struct lapse_lane_reader *reader, struct lapse_lanes *lanes,
         .lanes = lanes, .lane = lane, .order = lanes->lanes[lane].blocks,
         .block_count = lanes->lanes[lane].block_count,
     };
-    if (reader->block_count && !(reader->bytes = malloc(BLOCK)))
+    if (reader->block_count && !(reader->bytes = malloc(LAPSE_LANE_BLOCK)))
         return -ENOMEM;
     return lanes->error;
 }
 
-/* Point the reader at its next block: those in the file, then the one in memory. */
-static int next_block(struct lapse_lane_reader *reader)
+int lapse_lane_next_block(struct lapse_lane_reader *reader)
 {
     const struct lapse_lane *lane = &reader->lanes->lanes[reader->lane];
     if (reader->block > reader->block_count || !lane->bytes)
@@ -108,31 +88,13 @@ static int next_block(struct lapse_lane_reader *reader)
         reader->at = lane->bytes + 2;
         reader->end = lane->bytes + lane->used;
     } else {
-        if (pread(fileno(reader->lanes->file), reader->bytes, BLOCK,
-                  (off_t)(reader->order[reader->block] * BLOCK)) != (ssize_t)BLOCK)
+        if (pread(fileno(reader->lanes->file), reader->bytes, LAPSE_LANE_BLOCK,
+                  (off_t)(reader->order[reader->block] * LAPSE_LANE_BLOCK)) != (ssize_t)LAPSE_LANE_BLOCK)
             return errno ? -errno : -EIO;
         reader->at = reader->bytes + 2;
         reader->end = reader->bytes + (reader->bytes[0] | reader->bytes[1] << 8);
     }
     reader->block++;
-    return 1;
-}
-
-int lapse_lane_next(struct lapse_lane_reader *reader, uint64_t *value)
-{
-    while (reader->at == reader->end) {
-        int more = next_block(reader);
-        if (more <= 0)
-            return more;
-    }
-    uint64_t result = 0;
-    for (unsigned shift = 0;; shift += 7) {
-        uint8_t byte = *reader->at++;
-        result |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            break;
-    }
-    *value = result;
     return 1;
 }
 

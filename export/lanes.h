@@ -6,10 +6,18 @@
 #ifndef LAPSE_EXPORT_LANES_H
 #define LAPSE_EXPORT_LANES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-struct lapse_lane;
+enum { LAPSE_LANE_BLOCK = 32768, LAPSE_LANE_VALUE_MAX = 10 };
+
+struct lapse_lane {
+    uint8_t *bytes;   /* block being filled; the first two bytes hold how many are used */
+    uint32_t used;
+    uint64_t *blocks; /* places in the file */
+    uint64_t block_count, block_capacity;
+};
 
 struct lapse_lanes {
     struct lapse_lane *lanes;
@@ -22,7 +30,21 @@ struct lapse_lanes {
 int lapse_lanes_init(struct lapse_lanes *lanes, uint32_t count);
 void lapse_lanes_fini(struct lapse_lanes *lanes);
 
-void lapse_lane_put(struct lapse_lanes *lanes, uint32_t lane, uint64_t value);
+/* A block with room for one more value; false after a failure. */
+bool lapse_lane_make_room(struct lapse_lanes *lanes, struct lapse_lane *lane);
+
+static inline void lapse_lane_put(struct lapse_lanes *lanes, uint32_t index, uint64_t value)
+{
+    struct lapse_lane *lane = &lanes->lanes[index];
+    if ((!lane->bytes || LAPSE_LANE_BLOCK - lane->used < LAPSE_LANE_VALUE_MAX) &&
+        !lapse_lane_make_room(lanes, lane))
+        return;
+    uint8_t *at = lane->bytes + lane->used;
+    for (; value >= 0x80; value >>= 7)
+        *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
+    lane->used = (uint32_t)(at - lane->bytes);
+}
 
 /* Reading; nothing may be put while a lane is read. */
 struct lapse_lane_reader {
@@ -35,8 +57,26 @@ struct lapse_lane_reader {
 };
 
 int lapse_lane_open(struct lapse_lane_reader *reader, struct lapse_lanes *lanes, uint32_t lane);
+/* Point the reader at its next block: those in the file, then the one in memory. Returns 1, 0 at the
+ * end, negative errno. */
+int lapse_lane_next_block(struct lapse_lane_reader *reader);
+
 /* Next value. Returns 1, 0 at the end, negative errno. */
-int lapse_lane_next(struct lapse_lane_reader *reader, uint64_t *value);
+static inline int lapse_lane_next(struct lapse_lane_reader *reader, uint64_t *value)
+{
+    while (reader->at == reader->end) {
+        int more = lapse_lane_next_block(reader);
+        if (more <= 0)
+            return more;
+    }
+    uint64_t byte = *reader->at++, result = byte & 0x7f;
+    for (unsigned shift = 7; byte & 0x80; shift += 7) {
+        byte = *reader->at++;
+        result |= (byte & 0x7f) << shift;
+    }
+    *value = result;
+    return 1;
+}
 void lapse_lane_close(struct lapse_lane_reader *reader);
 
 #endif

@@ -66,27 +66,32 @@ no_memory:
     return 0;
 }
 
+/* log10(2) is 1233 / 4096, nearly: the bits of a number tell its digits up to one. */
+static size_t count_digits(uint64_t value)
+{
+    static const uint64_t powers[] = {
+        0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000,
+        100000000000, 1000000000000, 10000000000000, 100000000000000, 1000000000000000,
+        10000000000000000, 100000000000000000, 1000000000000000000, 10000000000000000000u,
+    };
+    size_t low = (size_t)(64 - __builtin_clzll(value | 1)) * 1233 >> 12;
+    return low + (value >= powers[low]);
+}
+
 size_t lapse_decimal(char *to, uint64_t value)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324"
                                 "25262728293031323334353637383940414243444546474849"
                                 "50515253545556575859606162636465666768697071727374"
                                 "75767778798081828384858687888990919293949596979899";
-    char digits[20];
-    size_t at = sizeof digits;
-    while (value >= 100) {
-        at -= 2;
-        memcpy(digits + at, pairs + 2 * (value % 100), 2);
-        value /= 100;
-    }
-    if (value >= 10) {
-        at -= 2;
-        memcpy(digits + at, pairs + 2 * value, 2);
-    } else {
-        digits[--at] = (char)('0' + value);
-    }
-    memcpy(to, digits + at, sizeof digits - at);
-    return sizeof digits - at;
+    size_t size = count_digits(value), at = size;
+    for (; at > 2; value /= 100)
+        memcpy(to + (at -= 2), pairs + 2 * (value % 100), 2);
+    if (at == 2)
+        memcpy(to, pairs + 2 * value, 2);
+    else
+        *to = (char)('0' + value);
+    return size;
 }
 
 void lapse_output_uint(struct lapse_output *output, uint64_t value)
