@@ -281,15 +281,16 @@ struct sample_pass {
     struct lapse_profile *profile;
     uint32_t recording;
     uint64_t done, total, count;
-    lapse_each_profile_sample *each;
+    lapse_each_profile_samples *each;
     void *context;
 };
 
-static void show_progress(struct sample_pass *pass)
+static void show_progress(struct sample_pass *pass, uint32_t more)
 {
     const struct lapse_profile_options *options = &pass->profile->source->options;
-    uint64_t total;
-    if (options->progress && pass->count++ % PROGRESS_SAMPLES == 0)
+    uint64_t total, before = pass->count;
+    pass->count += more;
+    if (options->progress && (!before || before / PROGRESS_SAMPLES != pass->count / PROGRESS_SAMPLES))
         options->progress(options->progress_context, pass->done + lapse_recording_progress(
                               pass->profile->source->recordings[pass->recording], &total), pass->total);
 }
@@ -322,21 +323,23 @@ static int give_waiting(struct sample_pass *pass)
     pass->waiting_count = 0;
     for (uint32_t i = 0; i < count && !error; i++)
         error = resolve(pass, &pass->waiting[i], &samples[i]);
-    for (uint32_t i = 0; i < count && !error; i++) {
-        show_progress(pass);
-        error = pass->each(pass->context, &samples[i]);
-    }
-    return error;
+    if (error || !count)
+        return error;
+    show_progress(pass, count);
+    return pass->each(pass->context, samples, count);
 }
 
 static int give(void *context, const struct lapse_recorded_sample *sample)
 {
     struct sample_pass *pass = context;
+    struct lapse_profile_source *source = pass->profile->source;
+    lapse_profile_leaf_ahead(pass->profile, &source->links[source->first_link[pass->recording] + sample->session],
+                             sample->node, sample->leaf_pc);
     pass->waiting[pass->waiting_count++] = *sample;
     return pass->waiting_count == WAITING ? give_waiting(pass) : 0;
 }
 
-static int each_sample(struct lapse_profile *profile, lapse_each_profile_sample *each, void *context)
+static int each_samples(struct lapse_profile *profile, lapse_each_profile_samples *each, void *context)
 {
     struct lapse_profile_source *source = profile->source;
     struct sample_pass pass = { .profile = profile, .each = each, .context = context };
@@ -358,15 +361,31 @@ static int each_sample(struct lapse_profile *profile, lapse_each_profile_sample 
     return error;
 }
 
+int lapse_profile_each_samples(struct lapse_profile *profile, lapse_each_profile_samples *each,
+                               void *context)
+{
+    return profile->has_times ? each_samples(profile, each, context) : -ENOTSUP;
+}
+
+struct one_by_one { lapse_each_profile_sample *each; void *context; };
+
+static int give_each(void *context, const struct lapse_profile_sample *samples, uint32_t count)
+{
+    const struct one_by_one *one_by_one = context;
+    int error = 0;
+    for (uint32_t i = 0; i < count && !error; i++)
+        error = one_by_one->each(one_by_one->context, &samples[i]);
+    return error;
+}
+
 int lapse_profile_each_sample(struct lapse_profile *profile, lapse_each_profile_sample *each,
                               void *context)
 {
-    return profile->has_times ? each_sample(profile, each, context) : -ENOTSUP;
+    return lapse_profile_each_samples(profile, give_each, &(struct one_by_one){ each, context });
 }
 
-static int count_sample(void *context, const struct lapse_profile_sample *sample)
+static void count_sample(struct lapse_profile *profile, const struct lapse_profile_sample *sample)
 {
-    struct lapse_profile *profile = context;
     struct lapse_profile_leaf *leaf = &profile->leaves[sample->leaf];
     struct lapse_profile_thread *thread = &profile->threads[sample->thread];
     leaf->count++;
@@ -378,6 +397,12 @@ static int count_sample(void *context, const struct lapse_profile_sample *sample
         profile->first_ns = sample->time_ns;
     if (sample->time_ns > profile->last_ns)
         profile->last_ns = sample->time_ns;
+}
+
+static int count_samples(void *context, const struct lapse_profile_sample *samples, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        count_sample(context, &samples[i]);
     return 0;
 }
 
@@ -403,7 +428,7 @@ static int count_all(struct lapse_profile *profile)
         return -ENOMEM;
     for (uint32_t i = 0; i < folded_leaves; i++)
         folded_weights[i] = profile->leaves[i].weight_ns;
-    int error = each_sample(profile, count_sample, profile);
+    int error = each_samples(profile, count_samples, profile);
     if (!error && profile->source->folded_count) {
         if (profile->source->recording_count)
             convert_to_counts(profile, folded_weights, folded_leaves);

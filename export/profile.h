@@ -171,4 +171,11 @@ typedef int lapse_each_profile_sample(void *context, const struct lapse_profile_
 int lapse_profile_each_sample(struct lapse_profile *profile, lapse_each_profile_sample *each,
                               void *context);
 
+/* The same, several at a time: who looks things up for a sample can begin on all of them before it
+ * waits for the first. */
+typedef int lapse_each_profile_samples(void *context, const struct lapse_profile_sample *samples,
+                                       uint32_t count);
+int lapse_profile_each_samples(struct lapse_profile *profile, lapse_each_profile_samples *each,
+                               void *context);
+
 #endif

@@ -78,6 +78,9 @@ int lapse_profile_add_modules(struct lapse_profile *profile, struct lapse_sessio
 /* profile_stacks.c. */
 uint32_t lapse_profile_child(struct lapse_profile *profile, const struct lapse_profile_node *node);
 uint32_t lapse_profile_leaf(struct lapse_profile *profile, uint32_t node, uint64_t pc, uint32_t line);
+/* Told some time before the same is asked of lapse_profile_leaf_at. */
+void lapse_profile_leaf_ahead(const struct lapse_profile *profile, const struct lapse_session_link *link,
+                              uint32_t node, uint64_t pc);
 uint32_t lapse_profile_leaf_at(struct lapse_profile *profile, struct lapse_session_link *link,
                                uint32_t node, uint64_t pc, uint64_t time_ns);
 

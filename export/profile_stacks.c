@@ -172,6 +172,11 @@ static struct lapse_leaf_memo *leaf_memo(struct lapse_session_link *link, uint32
  * so the table is emptied when it grows, and a full line loses its oldest entry. */
 enum { NEAR_WAYS = 4 };
 
+static struct lapse_near_leaf *near_place(const struct lapse_session_link *link, uint32_t node, uint64_t pc)
+{
+    return &link->near_leaves[lapse_hash(node, pc) & (link->near_count - NEAR_WAYS)];
+}
+
 static struct lapse_near_leaf *near_leaves(struct lapse_session_link *link, uint32_t node, uint64_t pc)
 {
     enum { FIRST_COUNT = 1024 };
@@ -187,7 +192,7 @@ static struct lapse_near_leaf *near_leaves(struct lapse_session_link *link, uint
         link->near_leaves = table;
         link->near_count = wanted;
     }
-    return &link->near_leaves[lapse_hash(node, pc) & (link->near_count - NEAR_WAYS)];
+    return near_place(link, node, pc);
 }
 
 static uint32_t find_leaf(struct lapse_profile *profile, struct lapse_session_link *link, uint32_t node,
@@ -214,12 +219,25 @@ static uint32_t find_leaf(struct lapse_profile *profile, struct lapse_session_li
     return memo->memo.value;
 }
 
+/* Where neither lines nor inlined functions can be told, all pcs of a node are one leaf. */
+static uint64_t leaf_key(const struct lapse_profile *profile, const struct lapse_session_link *link,
+                         uint64_t pc)
+{
+    return link->has_lines || profile->source->options.lines ? pc : 0;
+}
+
+void lapse_profile_leaf_ahead(const struct lapse_profile *profile, const struct lapse_session_link *link,
+                              uint32_t node, uint64_t pc)
+{
+    if (link->near_count)
+        __builtin_prefetch(near_place(link, node, leaf_key(profile, link, pc)));
+}
+
 uint32_t lapse_profile_leaf_at(struct lapse_profile *profile, struct lapse_session_link *link,
                                uint32_t node, uint64_t pc, uint64_t time_ns)
 {
     struct lapse_validity validity = { 0 };
-    /* Where neither lines nor inlined functions can be told, all pcs of a node are one leaf. */
-    uint64_t key = link->has_lines || profile->source->options.lines ? pc : 0;
+    uint64_t key = leaf_key(profile, link, pc);
     struct lapse_near_leaf *near = near_leaves(link, node, key);
     for (uint32_t i = 0; near && node && i < NEAR_WAYS; i++)
         if (near[i].node == node && near[i].pc == key)
