@@ -50,11 +50,13 @@ int lapse_new_file_create(struct lapse_new_file *file, const char *path)
     return file->file ? 0 : -errno;
 }
 
-/* A name that nobody has: rename needs one. */
+/* A name that nobody has: rename needs one. Where nothing may be, the right one at once. */
 static int give_name(struct lapse_new_file *file)
 {
     char descriptor[32];
     snprintf(descriptor, sizeof descriptor, "/proc/self/fd/%d", fileno(file->file));
+    if (file->must_be_new)
+        return linkat(AT_FDCWD, descriptor, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW) ? -errno : 0;
     for (int try = 0; try < TRIES; try++) {
         int size = snprintf(file->temporary, sizeof file->temporary, "%s.%d-%d", file->path,
                             (int)getpid(), try);
@@ -70,6 +72,12 @@ static int give_name(struct lapse_new_file *file)
     return -errno;
 }
 
+static int move(const struct lapse_new_file *file)
+{
+    unsigned flags = file->must_be_new ? RENAME_NOREPLACE : 0;
+    return renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, flags) ? -errno : 0;
+}
+
 int lapse_new_file_close(struct lapse_new_file *file, bool keep)
 {
     int error = fflush(file->file) || ferror(file->file) ? errno ? -errno : -EIO : 0;
@@ -77,8 +85,8 @@ int lapse_new_file_close(struct lapse_new_file *file, bool keep)
         error = give_name(file);
     if (fclose(file->file) && !error)
         error = -errno;
-    if (keep && !error && !file->direct && rename(file->temporary, file->path))
-        error = -errno;
+    if (keep && !error && file->named)
+        error = move(file);
     if (file->named && (error || !keep))
         unlink(file->temporary);
     return error;

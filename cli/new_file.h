@@ -14,6 +14,7 @@ struct lapse_new_file {
     FILE *file;
     char path[PATH_MAX], temporary[PATH_MAX];
     bool direct, named; /* written straight; the temporary file has a name already */
+    bool must_be_new;   /* the user's: -EEXIST where something is by then */
 };
 
 /* Returns 0 or a negative errno. */

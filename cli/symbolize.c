@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* lapse symbolize: the recording's own bytes, then chunks with names and lines for everything in
- * it. The result is written beside its place under another name and moved there when it is whole.
- */
+ * it. The result comes to its place when it is whole. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "name_source.h"
+#include "new_file.h"
 #include "symbolize.h"
 
 static const char help[] =
@@ -60,33 +61,36 @@ static int write_all(const char *path, FILE *to, struct lapse_symbolize *symboli
     return error;
 }
 
-/* Under a name of its own, then in place: of the recording, or where nothing is yet. */
+/* Whole, then in place: of the recording, or where nothing is yet. */
 static int write_file(const char *path, const char *output, struct lapse_symbolize *symbolize)
 {
-    char place[PATH_MAX], temporary[PATH_MAX + 16];
+    struct lapse_new_file file;
     struct stat status;
-    const char *target = output ? output : realpath(path, place);
-    if (!target || stat(path, &status))
+    if (stat(path, &status))
         return -errno;
-    if (output && !access(output, F_OK))
+    if (output && !faccessat(AT_FDCWD, output, F_OK, AT_SYMLINK_NOFOLLOW))
         return -EEXIST;
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", target);
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    FILE *to = fd < 0 ? NULL : fdopen(fd, "wb");
-    int error = to ? fchmod(fd, status.st_mode & 0777) ? -errno : 0 : -errno;
+    int error = lapse_new_file_create(&file, output ? output : path);
+    if (error)
+        return error;
+    file.must_be_new = output != NULL;
+    error = fchmod(fileno(file.file), status.st_mode & 0777) ? -errno : 0;
     if (!error)
-        error = write_all(path, to, symbolize);
-    if (!error && fsync(fd))
+        error = write_all(path, file.file, symbolize);
+    if (!error && fsync(fileno(file.file)))
         error = -errno;
-    if (to && fclose(to) && !error)
-        error = -errno;
-    if (!error
-        && (output ? renameat2(AT_FDCWD, temporary, AT_FDCWD, target, RENAME_NOREPLACE)
-                   : rename(temporary, target)))
-        error = -errno;
-    if (error && fd >= 0)
-        unlink(temporary);
-    return error;
+    int closed = lapse_new_file_close(&file, !error);
+    return error ? error : closed;
+}
+
+/* What is known now that was not before. */
+static void say_what_is_named(const struct lapse_symbolize *symbolize, bool replaced)
+{
+    fprintf(stderr,
+            "lapse symbolize: %" PRIu64 " addresses: names of %" PRIu64 " (%" PRIu64
+            " before), lines of %" PRIu64 " (%" PRIu64 " before)%s\n",
+            symbolize->addresses, symbolize->named, symbolize->named_before, symbolize->lines,
+            symbolize->lines_before, replaced ? "; recording replaced" : "");
 }
 
 static int symbolize_file(const char *path, const char *output)
@@ -106,9 +110,7 @@ static int symbolize_file(const char *path, const char *output)
     if (result)
         return lapse_complain("symbolize", "%s: %s", output ? output : path,
                               result == -EEXIST ? "is already there" : strerror(-result));
-    fprintf(stderr, "lapse symbolize: %llu of %llu addresses named%s\n",
-            (unsigned long long)symbolize.named, (unsigned long long)symbolize.addresses,
-            output ? "" : ", recording replaced");
+    say_what_is_named(&symbolize, !output);
     return 0;
 }
 

@@ -14,7 +14,8 @@ struct lapse_symbolize {
     struct lapse_offline *offline;
     FILE *to;
     bool progress;               /* on a terminal */
-    uint64_t addresses, named;   /* so far, all sessions */
+    /* So far, all sessions: how many have a name and a line now, and had before. */
+    uint64_t addresses, named, named_before, lines, lines_before;
 };
 
 /* Append the names of all sessions' addresses to `to`. Returns 0 or a negative errno. */

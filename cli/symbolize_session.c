@@ -125,17 +125,18 @@ static void write_address(struct session_work *work, const struct place *place,
     lapse_wire_end(wire, mark);
 }
 
-static void write_symbol(struct session_work *work, const struct lapse_module *module,
+/* Returns whether there is one now, by this or from before. */
+static bool write_symbol(struct session_work *work, const struct lapse_module *module,
                          uint64_t address, bool has_times)
 {
     struct lapse_offline_function function;
     struct lapse_wire *wire = &work->wire;
     uint64_t at = has_times ? module->loaded_ns : 0;
     const struct lapse_symbol *known = lapse_session_symbol(work->session, address, at, NULL);
-    if ((known && (!has_times || known->from_ns || known->until_ns))
-        || !lapse_offline_find_function(work->symbolize->offline, work->session, address, at,
-                                        &function))
-        return;
+    if (known && (!has_times || known->from_ns || known->until_ns))
+        return true;
+    if (!lapse_offline_find_function(work->symbolize->offline, work->session, address, at, &function))
+        return false;
     make_room(work);
     size_t mark = lapse_wire_begin(wire, FIELD_SYMBOLS);
     lapse_wire_uint(wire, 1, function.size ? function.start : address);
@@ -149,40 +150,56 @@ static void write_symbol(struct session_work *work, const struct lapse_module *m
         lapse_wire_uint(wire, 8, module->unloaded_ns);
     }
     lapse_wire_end(wire, mark);
+    return true;
+}
+
+/* Where modules came and went: symbols with times. Returns whether any is known now. */
+static bool name_reused(struct session_work *work, uint64_t address)
+{
+    const struct lapse_session *session = work->session;
+    bool named = false;
+    for (uint32_t i = 0; i < session->module_count; i++)
+        if (address >= session->modules[i].start && address < session->modules[i].end)
+            named |= write_symbol(work, &session->modules[i], address, true);
+    return named;
+}
+
+static bool has_line(const struct lapse_inline_frame *frames, uint32_t count)
+{
+    return count && frames[count - 1].file && frames[count - 1].line;
 }
 
 static void name_place(struct session_work *work, const struct place *place)
 {
+    struct lapse_symbolize *symbolize = work->symbolize;
     const struct lapse_session *session = work->session;
     struct lapse_inline_frame frames[FRAMES];
     uint64_t looked_up = place->address - place->is_return;
-    const struct lapse_symbolizer *symbolizer = lapse_offline_symbolizer(work->symbolize->offline);
+    const struct lapse_symbolizer *symbolizer = lapse_offline_symbolizer(symbolize->offline);
+    const struct lapse_address_info *info = lapse_session_address(session, place->address, place->is_return);
     const struct lapse_module *covering = NULL;
-    for (uint32_t i = 0; i < session->module_count; i++) {
-        if (looked_up < session->modules[i].start || looked_up >= session->modules[i].end)
-            continue;
-        covering = &session->modules[i];
+    for (uint32_t i = 0; i < session->module_count; i++)
+        if (looked_up >= session->modules[i].start && looked_up < session->modules[i].end)
+            covering = &session->modules[i];
+    bool before = info || lapse_session_symbol(session, looked_up, UINT64_MAX - 1, NULL), now = before;
+    symbolize->addresses++;
+    symbolize->named_before += before;
+    if (info && has_line(info->frames, info->frame_count))
+        symbolize->lines_before++, symbolize->lines++;
+    if (covering && lapse_session_is_reused(session, looked_up)) {
+        now |= name_reused(work, looked_up);
+    } else if (covering) {
+        if (place->is_function)
+            now |= write_symbol(work, covering, looked_up, false);
+        uint32_t count = info ? 0
+                              : symbolizer->frames(symbolizer->context, session, place->address,
+                                                   place->is_return, covering->loaded_ns, frames, FRAMES);
+        if (count)
+            write_address(work, place, frames, count);
+        symbolize->lines += has_line(frames, count);
+        now |= count > 0;
     }
-    work->symbolize->addresses++;
-    if (!covering)
-        return;
-    if (lapse_session_is_reused(session, looked_up)) {
-        for (uint32_t i = 0; i < session->module_count; i++)
-            if (looked_up >= session->modules[i].start && looked_up < session->modules[i].end)
-                write_symbol(work, &session->modules[i], looked_up, true);
-        return;
-    }
-    uint64_t at = covering->loaded_ns;
-    if (place->is_function)
-        write_symbol(work, covering, looked_up, false);
-    if (lapse_session_address(session, place->address, place->is_return))
-        return;
-    uint32_t count = symbolizer->frames(symbolizer->context, session, place->address,
-                                        place->is_return, at, frames, FRAMES);
-    if (!count)
-        return;
-    work->symbolize->named++;
-    write_address(work, place, frames, count);
+    symbolize->named += now;
 }
 
 static void show_progress(uint32_t done, uint32_t count)

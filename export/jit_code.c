@@ -126,6 +126,8 @@ static bool line_less(void *context, uint32_t a, uint32_t b)
 
 int lapse_jit_code_sort_lines(struct lapse_jit_code *code, uint32_t first, uint32_t count)
 {
+    if (!count)
+        return 0;
     struct lapse_jit_line *lines = code->lines + first;
     for (uint32_t i = 1; i < count; i++)
         if (lines[i].address < lines[i - 1].address)
@@ -242,8 +244,10 @@ const struct lapse_jit_load *lapse_jit_code_find(const struct lapse_jit_code *co
 const struct lapse_jit_line *lapse_jit_code_line(const struct lapse_jit_code *code,
                                                  const struct lapse_jit_load *load, uint64_t address)
 {
-    const struct lapse_jit_line *lines = code->lines + load->first_line;
     uint32_t low = 0, high = load->line_count;
+    if (!high)
+        return NULL;
+    const struct lapse_jit_line *lines = code->lines + load->first_line;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (lines[middle].address <= address)

@@ -164,6 +164,32 @@ for kind; do
         echo x >>other.debug
         at=$(nm good.so | sed -n 's/^\([0-9a-f]*\) t .*numbers.*/0x\1/p' | head -n 1)
         [ "$("$tool" linked.so <<<"$at" | head -n 1)" = "??" ] || { echo "wrong checksum was taken"; exit 1; }
+        # A .dwo file that is cut between its opening and its reading: no names, and it is said.
+        cat >cutter.c <<'E2'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+Elf *elf_memory(char *image, size_t size)
+{
+    struct stat status;
+    Elf *(*real)(char *, size_t) = (Elf *(*)(char *, size_t))dlsym(RTLD_NEXT, "elf_memory");
+    const char *path = getenv("CUT_FILE");
+    if (!stat(path, &status) && (size_t)status.st_size == size && truncate(path, 4096))
+        abort();
+    return real(image, size);
+}
+E2
+        gcc -shared -fPIC cutter.c -o cutter.so
+        compile split.so -gsplit-dwarf
+        dwo=$(echo ./*.dwo)
+        at=$(nm split.so | sed -n 's/^\([0-9a-f]*\) t .*numbers.*/0x\1/p' | head -n 1)
+        [ "$("$tool" split.so <<<"$at" | head -n 1)" != "??" ] || { echo "no name before the cut"; exit 1; }
+        [ "$(CUT_FILE=$dwo LD_PRELOAD=./cutter.so "$tool" split.so <<<"$at" 2>said | head -n 1)" = "??" ] ||
+            { echo "named out of a cut .dwo"; exit 1; }
+        grep -q 'dwo: became shorter' said || { echo "not said: $(cat said)"; exit 1; }
         # Bytes of the debug information changed at random: any answer, but an answer.
         python3 - good.so "$tool" <<'PYTHON'
 import random, re, subprocess, sys

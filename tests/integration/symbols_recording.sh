@@ -127,8 +127,11 @@ for kind; do
         # A symbolized recording reads the same without the program.
         g++ -O2 -g program.cc -o program
         record a ./program
-        "$lapse" symbolize -o b.lapse a.lapse 2>/dev/null
-        "$lapse" symbolize -o b.lapse a.lapse 2>/dev/null && fail "an existing file was overwritten"
+        "$lapse" symbolize -o b.lapse a.lapse 2>said
+        grep -qE '^lapse symbolize: [0-9]+ addresses: names of [0-9]+ \([0-9]+ before\), lines of [1-9][0-9]* \(0 before\)$' said ||
+            fail "said: $(cat said)"
+        "$lapse" symbolize -o b.lapse a.lapse 2>said && fail "an existing file was overwritten"
+        [ "$(cat said)" = "lapse symbolize: b.lapse: is already there" ] || fail "said: $(cat said)"
         here=$(report a.lapse)
         has "$(report --no-inlines a.lapse)" "$function"
         lines=$("$lapse" report --format=tsv --lines="$function" a.lapse | cut -f1-7)
@@ -371,6 +374,16 @@ E2
         grep -q 'debuginfod: *[0-9]* %' terminal || fail "no progress: $(tr '\r' '\n' <terminal | head -n 5)"
         has "$(report --no-inlines a.lapse)" "$function"
         [ "$(grep -c "GET /buildid/$id/debuginfo.* 200" requests)" = 1 ] || fail "asked again: $(cat requests)"
+        # Interrupted while it waits: the recording is as it was, and nothing lies beside it.
+        cp a.lapse before.lapse
+        for output in "" "-o part.lapse"; do
+            result=0
+            DEBUGINFOD_CACHE_PATH=$work/other timeout -s INT 1 "$lapse" symbolize $output a.lapse 2>/dev/null || result=$?
+            [ $result = 124 ] || fail "not interrupted: status $result"
+            rm -rf other
+            [ "$(echo ./*.lapse*)" = "./a.lapse ./before.lapse" ] || fail "left behind: $(echo ./*.lapse*)"
+            cmp a.lapse before.lapse
+        done
         kill $server
         has "$(report --no-inlines a.lapse)" "$function"
         unset DEBUGINFOD_URLS

@@ -145,7 +145,7 @@ const char *lapse_image_cut_path(const struct lapse_image *image)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (files[i] && files[i]->cut)
             return files[i]->path;
-    return NULL;
+    return image->cut_split;
 }
 
 uint32_t lapse_image_frames(struct lapse_image *image, uint64_t address,

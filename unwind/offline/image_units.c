@@ -225,9 +225,14 @@ static void place_entries(struct lapse_image *image, struct lapse_image_unit *un
         return;
     struct lapse_skeleton skeleton = { skeleton_id(die), name, compile_dir, unit->skeleton.bases,
                                        image->source.ranges };
-    if (!unit->split
-        && lapse_split_unit_open(&unit->split, &skeleton, open_package(image),
-                                 image->files.debug->path, image->services->options->symfs))
+    char cut[2 * PATH_MAX];
+    int error = unit->split ? 0
+                            : lapse_split_unit_open(&unit->split, &skeleton, open_package(image),
+                                                    image->files.debug->path,
+                                                    image->services->options->symfs, cut, sizeof cut);
+    if (error == -ESTALE && !image->cut_split)
+        image->cut_split = strdup(cut);
+    if (error)
         return;
     unit->source = &unit->split->source;
     unit->place = unit->split->place;
@@ -333,4 +338,5 @@ void lapse_image_units_free(struct lapse_image *image)
     dwarf_end(image->dwarf);
     dwarf_end(image->alternate);
     lapse_object_file_close(image->package);
+    free(image->cut_split);
 }

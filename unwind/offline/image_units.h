@@ -25,6 +25,7 @@ struct lapse_image {
     Dwarf *dwarf, *alternate;
     struct lapse_unit_source source;
     struct lapse_object_file *package; /* .dwp */
+    char *cut_split; /* path of a .dwo file that became shorter while it was read */
     struct {
         uint64_t start, end;
     } code[16]; /* executable segments */

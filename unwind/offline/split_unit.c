@@ -281,7 +281,7 @@ static struct lapse_object_file *open_dwo(const struct lapse_skeleton *skeleton,
 
 int lapse_split_unit_open(struct lapse_split_unit **result, const struct lapse_skeleton *skeleton,
                           const struct lapse_object_file *package, const char *binary,
-                          const char *symfs)
+                          const char *symfs, char *cut, size_t size)
 {
     struct parts parts = { 0 };
     struct lapse_object_file *dwo = NULL;
@@ -300,6 +300,10 @@ int lapse_split_unit_open(struct lapse_split_unit **result, const struct lapse_s
     }
     if (!error)
         error = open_parts(split, &parts, skeleton);
+    if (dwo && dwo->cut) { /* what was copied out of it is in part zeros */
+        snprintf(cut, size, "%s", dwo->path);
+        error = -ESTALE;
+    }
     lapse_object_file_close(dwo);
     if (error)
         lapse_split_unit_close(split);

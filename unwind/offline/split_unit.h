@@ -23,10 +23,11 @@ struct lapse_skeleton {
 };
 
 /* `package` is an opened .dwp file or NULL, `binary` the path of the file with the skeleton.
- * Returns 0 or a negative errno. */
+ * Returns 0 or a negative errno; -ESTALE: a .dwo file, whose path then is in cut[size], became shorter while
+ * it was read. */
 int lapse_split_unit_open(struct lapse_split_unit **split, const struct lapse_skeleton *skeleton,
                           const struct lapse_object_file *package, const char *binary,
-                          const char *symfs);
+                          const char *symfs, char *cut, size_t size);
 void lapse_split_unit_close(struct lapse_split_unit *split);
 
 #endif
