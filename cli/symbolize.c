@@ -108,7 +108,7 @@ static int symbolize_file(const char *path, const char *output)
     lapse_name_source_notes("symbolize");
     lapse_recording_close(symbolize.recording);
     if (result)
-        return lapse_complain("symbolize", "%s: %s", output ? output : path,
+        return lapse_complain("symbolize", "%s: %s", to_stdout ? "standard output" : output ? output : path,
                               result == -EEXIST ? "is already there" : strerror(-result));
     say_what_is_named(&symbolize, !output);
     return 0;
