@@ -38,7 +38,8 @@ extern _Thread_local struct lapse_annotations lapse_annotations
 extern _Atomic uint32_t lapse_annotations_session;
 /* Spans that found no room in the ring. */
 extern _Atomic uint64_t lapse_annotations_dropped;
-/* Threads that are writing a record which is no sample; a stop waits for them. */
+/* Threads that are writing a record which is no sample, or that come into the session; a stop waits for
+ * them. */
 extern _Atomic uint32_t lapse_annotations_inside;
 
 struct lapse_slot;

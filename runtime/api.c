@@ -10,7 +10,6 @@
 #include "message.h"
 #include "session.h"
 #include "state.h"
-#include "store.h"
 
 extern char **environ;
 
@@ -88,7 +87,7 @@ LAPSE_API int lapse_status(struct lapse_status *status)
     status->guessed_frames = totals.guessed;
     status->unsampled_threads = atomic_load_explicit(&lapse_runtime.unsampled_threads, memory_order_relaxed);
     status->late_ticks = totals.late;
-    status->write_errors = lapse_store.write_errors;
+    status->write_errors = atomic_load_explicit(&lapse_drain.write_errors, memory_order_relaxed);
     status->threads = atomic_load_explicit(&lapse_slots.next_thread, memory_order_relaxed);
     status->weight_ns = totals.weight;
     return 0;

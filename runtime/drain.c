@@ -43,11 +43,19 @@ static void take_records(void)
                       NULL, NULL, NULL);
 }
 
+/* For host threads, which must not look into the store. */
+static void publish_errors(void)
+{
+    atomic_store_explicit(&lapse_drain.error, lapse_store.first_error, memory_order_relaxed);
+    atomic_store_explicit(&lapse_drain.write_errors, lapse_store.write_errors, memory_order_relaxed);
+}
+
 /* Records leave the ring when they are in the spool (or when that takes none: then they are in the
  * store): who reads the ring of a killed process finds each sample in one of the two. */
 static void write_records(void)
 {
     lapse_store_write(&lapse_store);
+    publish_errors();
     lapse_ring_hand_back(&lapse_runtime.ring, lapse_store.ring_position);
 }
 
@@ -113,7 +121,7 @@ static void take_late_ticks(void)
 
 void lapse_drain_finish(void)
 {
-    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + lapse_runtime.settings.exit_budget_ms * MS;
+    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + lapse_runtime.budget_ns;
     if (!lapse_store_init(&lapse_store)) {
         take_records();
         take_late_ticks();
@@ -123,7 +131,7 @@ void lapse_drain_finish(void)
             lapse_store_write_end(&lapse_store, lapse_drain.reason, lapse_drain.signal);
         }
     }
-    atomic_store_explicit(&lapse_drain.error, lapse_store.first_error, memory_order_relaxed);
+    publish_errors();
     lapse_spool_close(&lapse_store.spool);
     if (!lapse_store.unsent)
         lapse_ring_file_retire();
@@ -163,6 +171,7 @@ void lapse_drain_reset(void)
     atomic_store_explicit(&lapse_drain.requests, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.finished, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.error, 0, memory_order_relaxed);
+    atomic_store_explicit(&lapse_drain.write_errors, 0, memory_order_relaxed);
     lapse_drain.before_ns = 0;
     interval_ns = INTERVAL_FIRST;
     next_scan_ns = 0;
@@ -201,7 +210,6 @@ static bool turn(uint32_t requests)
         lapse_sys_wake(&lapse_drain.snapshots);
     }
     if (requests & (LAPSE_DRAIN_FLUSH | LAPSE_DRAIN_IDS)) {
-        atomic_store_explicit(&lapse_drain.error, lapse_store.first_error, memory_order_relaxed);
         atomic_fetch_add_explicit(&lapse_drain.flushes, 1, memory_order_release);
         lapse_sys_wake(&lapse_drain.flushes);
     }

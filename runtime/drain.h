@@ -49,6 +49,7 @@ struct lapse_drain {
     _Atomic uint32_t finished;  /* futex: 1 once a finish is done */
     _Atomic uint32_t ended;     /* finishes done in this process; never reset */
     _Atomic int32_t error;      /* first failure of the session */
+    _Atomic uint64_t write_errors; /* so far */
     uint64_t before_ns;         /* CPU time of the thread that writes the outputs, from before it did */
     _Atomic uint64_t not_before_ns; /* no thread is started earlier; 0: any time */
     _Atomic uint64_t not_before_cpu_ns; /* nor before the process has used so much CPU time */

@@ -184,7 +184,8 @@ int lapse_interpose_begin(const struct lapse_interpose_options *options)
     if (LAPSE_REAL(sigaction)(options->signal, &entry, NULL) != 0)
         return -errno;
     LAPSE_REAL(sigaction)(options->signal, NULL, &entry);
-    lapse_taken.restorer = entry.sa_restorer;
+    if (lapse_taken.restorer != entry.sa_restorer) /* late ticks look at it when a session starts again */
+        lapse_taken.restorer = entry.sa_restorer;
     /* Release: the fields above before the signal; pairs with lapse_taken_signal. */
     atomic_store_explicit(&lapse_taken.signal, options->signal, memory_order_release);
     install_entry(options->signal);

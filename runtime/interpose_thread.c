@@ -27,24 +27,32 @@ _Static_assert(DEFAULT_ROUNDS == PTHREAD_DESTRUCTOR_ITERATIONS, "rounds of key d
 
 typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-static create_function *real_create;
+static create_function *_Atomic real_create;
 static pthread_key_t key;
-static bool has_key;
+static _Atomic bool has_key; /* the first start may come while threads ask for their slot */
 static uint64_t default_stack_size;
 
 extern void *__libc_stack_end;
 
 static create_function *find_create(void)
 {
-    if (!real_create)
-        real_create = (create_function *)lapse_real_find("pthread_create", (void *)__real_pthread_create);
-    return real_create;
+    /* relaxed: the same value, whoever finds it */
+    create_function *found = atomic_load_explicit(&real_create, memory_order_relaxed);
+    if (!found) {
+        found = (create_function *)lapse_real_find("pthread_create", (void *)__real_pthread_create);
+        atomic_store_explicit(&real_create, found, memory_order_relaxed);
+    }
+    return found;
 }
 
 static void at_thread_end(void *slot)
 {
     struct lapse_slot *own = slot;
     pthread_setspecific(key, own); /* the C library has cleared it */
+    if (!lapse_thread_self()) {    /* of a session that is over: another thread's by now, perhaps */
+        lapse_thread_forget_self();
+        return;
+    }
     if (++own->rounds == DEFAULT_ROUNDS)
         lapse_session_thread_end();
 }
@@ -52,7 +60,7 @@ static void at_thread_end(void *slot)
 int lapse_threads_init(void)
 {
     struct rlimit limit = { 8u << 20, 8u << 20 };
-    if (has_key)
+    if (atomic_load_explicit(&has_key, memory_order_relaxed)) /* one start at a time */
         return 0;
     find_create();
     lapse_sys(SYS_prlimit64, 0, RLIMIT_STACK, 0, &limit);
@@ -60,15 +68,21 @@ int lapse_threads_init(void)
     if (pthread_key_create(&key, at_thread_end))
         return -EAGAIN;
     /* Values of the first 32 keys lie in the thread descriptor; later ones would be allocated. */
-    has_key = key < 32;
-    if (!has_key)
+    if (key >= 32)
         pthread_key_delete(key);
+    else /* release: the key; pairs with the acquire in own_key */
+        atomic_store_explicit(&has_key, true, memory_order_release);
     return 0;
+}
+
+static bool own_key(void)
+{
+    return atomic_load_explicit(&has_key, memory_order_acquire);
 }
 
 struct lapse_slot *lapse_thread_self(void)
 {
-    struct lapse_slot *slot = has_key ? pthread_getspecific(key) : NULL;
+    struct lapse_slot *slot = own_key() ? pthread_getspecific(key) : NULL;
     /* A session that ended took the slots back; a later one may have given ours to another thread. */
     return slot && atomic_load_explicit(&slot->tid, memory_order_relaxed) == (int32_t)lapse_sys(SYS_gettid)
                ? slot : NULL;
@@ -76,7 +90,7 @@ struct lapse_slot *lapse_thread_self(void)
 
 void lapse_thread_forget_self(void)
 {
-    if (has_key)
+    if (own_key())
         pthread_setspecific(key, NULL);
 }
 
@@ -106,40 +120,59 @@ struct lapse_stack_bounds lapse_thread_own_bounds(void)
     return bounds_of_self(default_stack_size);
 }
 
-/* Signals are blocked: the slot becomes LIVE as a whole. */
-static void begin(struct lapse_slot *slot, struct lapse_stack_bounds stack, uint64_t from_ns)
+/* Signals are blocked: the slot becomes LIVE as a whole. `enter` and `leave` around it. */
+static void begin(struct lapse_slot *slot, struct lapse_stack_bounds stack, uint64_t from_ns, bool running)
 {
     slot->stack = stack;
     slot->start_ns = lapse_sys_clock(CLOCK_MONOTONIC);
     atomic_store_explicit(&slot->tid, (int32_t)lapse_sys(SYS_gettid), memory_order_relaxed);
-    if (has_key)
+    if (own_key())
         pthread_setspecific(key, slot);
-    bool running = atomic_load_explicit(&lapse_runtime.state, memory_order_relaxed) == LAPSE_STATE_RUNNING;
     if (lapse_clock_create(slot, from_ns, running))
         atomic_fetch_add_explicit(&lapse_runtime.unsampled_threads, 1, memory_order_relaxed);
     lapse_annotations_begin(slot);
     /* seq_cst: pairs with the state that a stop sets before it goes through the slots: either it sees
-     * this one, or we see that the session is over */
+     * this one, or we see that the session is over (a stop waits for us, but not for ever) */
     atomic_store_explicit(&slot->state, LAPSE_SLOT_LIVE, memory_order_seq_cst);
     lapse_scan_disown(slot, atomic_load_explicit(&slot->tid, memory_order_relaxed));
-    enum lapse_state state = atomic_load_explicit(&lapse_runtime.state, memory_order_seq_cst);
-    if ((state == LAPSE_STATE_RUNNING || state == LAPSE_STATE_PAUSED) || !lapse_slots_claim(slot))
+    if (lapse_session_is_mine() || !lapse_slots_claim(slot))
         return;
     lapse_thread_forget_self();
     lapse_clock_delete(slot);
     lapse_slots_give(slot);
 }
 
+/* Into the session that is open, which does not end (and no other begins) before `leave`. */
+static bool enter(bool *running)
+{
+    /* seq_cst: pairs with the stop, which sets the state and then looks at `inside`; also acquires what
+     * the start wrote */
+    atomic_fetch_add_explicit(&lapse_annotations_inside, 1, memory_order_seq_cst);
+    enum lapse_state state = (enum lapse_state)atomic_load_explicit(&lapse_runtime.state, memory_order_seq_cst);
+    *running = state == LAPSE_STATE_RUNNING;
+    return lapse_session_is_mine();
+}
+
+static void leave(void)
+{
+    /* release: pairs with the acquire of the stop */
+    atomic_fetch_sub_explicit(&lapse_annotations_inside, 1, memory_order_release);
+}
+
 void lapse_thread_adopt_self(struct lapse_stack_bounds stack, uint64_t from_ns)
 {
     if (lapse_thread_self())
         return;
+    bool running;
     uint64_t mask = lapse_sys_block_signals();
-    struct lapse_slot *slot = lapse_slots_take();
-    if (slot)
-        begin(slot, stack, from_ns);
-    else
-        atomic_fetch_add_explicit(&lapse_runtime.unsampled_threads, 1, memory_order_relaxed);
+    if (enter(&running)) {
+        struct lapse_slot *slot = lapse_slots_take();
+        if (slot)
+            begin(slot, stack, from_ns, running);
+        else
+            atomic_fetch_add_explicit(&lapse_runtime.unsampled_threads, 1, memory_order_relaxed);
+    }
+    leave();
     lapse_sys_restore_signals(mask);
 }
 
@@ -151,10 +184,12 @@ void *lapse_thread_start(void *argument)
     uint64_t size = slot->stack.high - slot->stack.low;
     lapse_mask_thread_begin(slot->mask_wish);
     uint64_t mask = lapse_sys_block_signals();
-    if (lapse_session_is_mine())
-        begin(slot, bounds_of_self(size), 0);
+    bool running;
+    if (enter(&running))
+        begin(slot, bounds_of_self(size), 0, running);
     else
         lapse_slots_give(slot);
+    leave();
     lapse_sys_restore_signals(mask);
     return start(start_argument);
 }

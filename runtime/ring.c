@@ -9,9 +9,11 @@ int lapse_ring_init(struct lapse_ring *ring, void *memory, uint64_t words, uint6
 {
     if (words < 8 || (words & (words - 1)))
         return -EINVAL;
-    ring->control = memory;
-    ring->words = (_Atomic uint64_t *)((char *)memory + LAPSE_RING_CONTROL_SIZE);
-    ring->mask = words - 1;
+    if (ring->control != memory || ring->mask != words - 1) { /* a renewed one may be looked at meanwhile */
+        ring->control = memory;
+        ring->words = (_Atomic uint64_t *)((char *)memory + LAPSE_RING_CONTROL_SIZE);
+        ring->mask = words - 1;
+    }
     ring->control->words = words;
     /* relaxed: no handler and no drain thread yet */
     atomic_store_explicit(&ring->control->head, start, memory_order_relaxed);

@@ -208,6 +208,7 @@ static int set_up(const struct lapse_settings *settings, struct lapse_text *erro
         return result;
     }
     lapse_runtime.settings = *settings;
+    lapse_runtime.budget_ns = settings->exit_budget_ms * MS;
     lapse_runtime.signal = settings->signal;
     lapse_runtime.clock = settings->clock;
     lapse_runtime.period_ns = settings->period_ns;
@@ -358,7 +359,7 @@ static bool begin_stop(void)
 
 void lapse_session_wait_for_stop(void)
 {
-    uint64_t budget = lapse_runtime.settings.exit_budget_ms * MS;
+    uint64_t budget = lapse_runtime.budget_ns;
     uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + budget;
     while (lapse_session_state() == LAPSE_STATE_STOPPING && lapse_sys_clock(CLOCK_MONOTONIC) < deadline) {
         struct timespec step = { 0, (long)MS };
@@ -387,7 +388,7 @@ static void quiet_timers(enum lapse_finish_reason reason, uint64_t *late)
 /* The drain thread writes; where none can be had, we do it in its place. */
 static void write_everything(uint64_t late)
 {
-    uint64_t budget = lapse_runtime.settings.exit_budget_ms * MS;
+    uint64_t budget = lapse_runtime.budget_ns;
     uint32_t held = LAPSE_DRAIN_HELD;
     atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &held, LAPSE_DRAIN_NONE,
                                             memory_order_acq_rel, memory_order_relaxed);

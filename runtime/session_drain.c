@@ -56,7 +56,7 @@ int lapse_session_flush(void)
     /* acquire: the end of a session that we see counted is not the one that we wait for */
     uint32_t ended = atomic_load_explicit(&lapse_drain.ended, memory_order_acquire);
     uint64_t target = lapse_ring_head(&lapse_runtime.ring);
-    uint64_t budget = lapse_runtime.settings.exit_budget_ms * MS;
+    uint64_t budget = lapse_runtime.budget_ns;
     uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + budget;
     if (atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_NONE &&
         !lapse_ring_used(&lapse_runtime.ring))
@@ -89,7 +89,7 @@ int lapse_session_snapshot(const char *path)
         result = -ENODATA;
     if (!result) {
         memcpy(lapse_drain.snapshot_path, path, size);
-        result = lapse_drain_ask(LAPSE_DRAIN_SNAPSHOT, lapse_runtime.settings.exit_budget_ms * MS)
+        result = lapse_drain_ask(LAPSE_DRAIN_SNAPSHOT, lapse_runtime.budget_ns)
                      ? atomic_load_explicit(&lapse_drain.snapshot_result, memory_order_relaxed) : -ETIMEDOUT;
     }
     lapse_control_end();
@@ -128,7 +128,7 @@ void lapse_session_quiesce(void)
                                                 memory_order_acq_rel, memory_order_acquire))
         return;
     atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_HELD, memory_order_release);
-    lapse_drain_ask(LAPSE_DRAIN_LEAVE, lapse_runtime.settings.exit_budget_ms * MS);
+    lapse_drain_ask(LAPSE_DRAIN_LEAVE, lapse_runtime.budget_ns);
 }
 
 void lapse_session_unquiesce(void)

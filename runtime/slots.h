@@ -71,7 +71,7 @@ struct lapse_slots {
     /* Set before the first slot is taken, constant after. */
     uint64_t stride;
     uint32_t depth;
-    uint32_t cookie;
+    _Atomic uint32_t cookie;       /* another one for each session */
     /* Any thread. */
     _Atomic uint64_t free;         /* tag << 32 | index + 1 of the newest free slot */
     _Atomic uint32_t count;        /* slots that were ever taken; all below exist or are being made */

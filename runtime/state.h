@@ -29,9 +29,11 @@ struct lapse_runtime {
     /* Transitions in session.c only; read by the handler once per tick. First: another copy of lapse
      * in the process looks for it here. */
     _Atomic uint32_t state; /* enum lapse_state */
-    /* Set by start and fork, constant in a session. */
-    uint32_t pid;
-    int signal;
+    /* Set by start and fork, constant in a session. Those that are asked for between sessions too, while
+     * another thread may start one, are atomic; nothing else is inferred from them. */
+    _Atomic uint32_t pid;
+    _Atomic int signal;
+    _Atomic uint64_t budget_ns; /* longest time for the outputs at the end */
     enum lapse_clock clock; /* the one in use, after fall-backs */
     uint64_t period_ns;
     uint32_t depth;
@@ -41,7 +43,7 @@ struct lapse_runtime {
     uint8_t session_id[16];
     bool preloaded;
     uint64_t loaded_realtime_ns; /* preloaded: when this program's image began; else 0 */
-    bool has_forked;        /* in this session; written by forking threads, read at the end */
+    _Atomic bool has_forked; /* in this session; written by forking threads, read at the end */
     struct lapse_ring ring;
     struct lapse_settings settings;
     char cwd[LAPSE_PATH_MAX];
