@@ -42,6 +42,9 @@ static const char help[] =
     "  --blocks N               slices that stand in for runs when there is one run (default 20)\n"
     "  -h, --help               this text\n"
     "\n"
+    "A function that is new counts in whole, one that is gone passes; a gate that names nothing which was\n"
+    "sampled on either side is an error, since a misspelt one would pass for ever.\n"
+    "\n"
     "Exit status: 0 no regression shown, 1 regression shown, 2 error, 3 with --strict: cannot be told.\n";
 
 struct options {
@@ -188,13 +191,15 @@ static void close_inputs(struct lapse_comparison_input *inputs, uint32_t count)
 
 static int verdict(const struct options *o, const struct lapse_gate_findings *findings)
 {
+    for (uint32_t i = 0; i < findings->unmatched_count; i++)
+        lapse_complain("diff", "gate '%s' names nothing that was sampled, on either side", findings->unmatched[i]->text);
     if (findings->worst == LAPSE_GATE_CROSSED)
         return REGRESSION;
-    if (!o->strict || !o->gate_count || (findings->count && findings->worst == LAPSE_GATE_CLEAR))
+    if (findings->unmatched_count)
+        return FAILED;
+    if (!o->strict || findings->worst == LAPSE_GATE_CLEAR)
         return NO_REGRESSION;
-    if (!findings->count)
-        lapse_complain("diff", "not enough samples to tell: nothing that the gates name was sampled");
-    else if (findings->runs_needed && findings->runs_needed != UINT32_MAX)
+    if (findings->runs_needed && findings->runs_needed != UINT32_MAX)
         lapse_complain("diff", "not enough samples to tell; %u runs a side would do", findings->runs_needed);
     else
         lapse_complain("diff", "not enough samples to tell; repeated runs would (lapse record --repeat)");

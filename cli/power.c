@@ -57,8 +57,8 @@ static int print_needs(struct lapse_profile *profile, const struct lapse_gate *g
     else {
         for (uint32_t i = 0; i < findings.count; i++)
             print_need(findings.findings[i].gate, findings.findings[i].change, comparison->base_runs, power);
-        if (!findings.count)
-            status = lapse_complain("power", "the gates name nothing that was sampled");
+        for (uint32_t i = 0; i < findings.unmatched_count; i++)
+            status = lapse_complain("power", "gate '%s' names nothing that was sampled", findings.unmatched[i]->text);
         lapse_gate_findings_fini(&findings);
     }
     lapse_comparison_destroy(comparison);

@@ -145,6 +145,11 @@ static void text_findings(struct lapse_output *to, const struct lapse_comparison
         lapse_output_text(to, ")\n");
     }
     put(to, "  %u within their limits\n", clear);
+    for (uint32_t i = 0; i < findings->unmatched_count; i++) {
+        lapse_output_text(to, "  error       ");
+        put_terminal(to, findings->unmatched[i]->text);
+        lapse_output_text(to, ": names nothing that was sampled, on either side\n");
+    }
 }
 
 void lapse_report_comparison_text(struct lapse_output *to, const struct lapse_comparison_report *report)
@@ -226,11 +231,17 @@ static void json_side(struct lapse_output *to, const char *key, const char *name
     lapse_output_text(to, "},");
 }
 
+/* A gate that names nothing is an error, unless another one was crossed. */
+static const char *gates_verdict(const struct lapse_gate_findings *findings)
+{
+    return findings->unmatched_count && findings->worst != LAPSE_GATE_CROSSED ? "error" : results[findings->worst];
+}
+
 void lapse_report_comparison_json(struct lapse_output *to, const struct lapse_comparison_report *report)
 {
     const struct lapse_comparison *c = report->comparison;
     put(to, "{\"schema_version\":1,\"verdict\":\"%s\",\"level\":%g,\"unit\":\"%s\",",
-        report->gate_count ? results[report->findings->worst] : verdicts[c->total.verdict], c->level, c->counts ? "count" : "ns");
+        report->gate_count ? gates_verdict(report->findings) : verdicts[c->total.verdict], c->level, c->counts ? "count" : "ns");
     json_side(to, "base", report->base_name, c->base_runs, c->base_blocks, &c->total.base);
     json_side(to, "new", report->new_name, c->new_runs, c->new_blocks, &c->total.new);
     lapse_output_text(to, "\"total\":");
@@ -254,6 +265,12 @@ void lapse_report_comparison_json(struct lapse_output *to, const struct lapse_co
         json_number(to, "p", f->p);
         json_number(to, "relative", f->change->relative);
         put(to, ",\"runs_needed\":%u}", f->runs_needed == UINT32_MAX ? 0 : f->runs_needed);
+    }
+    lapse_output_text(to, "],\"unmatched_gates\":[");
+    for (uint32_t i = 0; i < report->findings->unmatched_count; i++) {
+        if (i)
+            lapse_output_char(to, ',');
+        lapse_json_string(to, report->findings->unmatched[i]->text);
     }
     lapse_output_text(to, "]}\n");
 }
@@ -302,6 +319,7 @@ void lapse_report_comparison_markdown(struct lapse_output *to, const struct laps
     uint32_t shown = 0, more = 0, limit = report->limit ? report->limit : UINT32_MAX;
     if (report->gate_count)
         put(to, "**%s** ", report->findings->worst == LAPSE_GATE_CROSSED ? "Regression shown."
+            : report->findings->unmatched_count ? "Error: a gate names nothing that was sampled."
             : report->findings->worst == LAPSE_GATE_UNSURE ? "No regression shown; not everything could be told."
             : "No regression.");
     put(to, "%u against %u runs%s.\n\n", c->base_runs, c->new_runs,
@@ -319,6 +337,12 @@ void lapse_report_comparison_markdown(struct lapse_output *to, const struct laps
     }
     if (more)
         put(to, "\n%u more.\n", more);
+    for (uint32_t i = 0; i < report->findings->unmatched_count; i++) {
+        lapse_output_text(to, i ? ", " : "\nNothing was sampled, on either side, of what is named by ");
+        markdown_name(to, report->findings->unmatched[i]->text);
+    }
+    if (report->findings->unmatched_count)
+        lapse_output_text(to, ".\n");
 }
 
 /* ---- github ---- */
@@ -355,6 +379,11 @@ void lapse_report_comparison_github(struct lapse_output *to, const struct lapse_
     }
     if (crossed > shown)
         put(to, "::error title=Performance regression::%u more crossed a gate\n", crossed - shown);
+    for (uint32_t i = 0; i < findings->unmatched_count; i++) {
+        lapse_output_text(to, "::error title=Performance gate::");
+        github_text(to, findings->unmatched[i]->text);
+        lapse_output_text(to, " names nothing that was sampled, on either side\n");
+    }
 }
 
 /* ---- junit ---- */
@@ -401,10 +430,17 @@ void lapse_report_comparison_junit(struct lapse_output *to, const struct lapse_c
         failures += findings->findings[i].result == LAPSE_GATE_CROSSED;
         skipped += findings->findings[i].result == LAPSE_GATE_UNSURE;
     }
-    put(to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"%u\" failures=\"%u\" errors=\"0\">\n"
-        "  <testsuite name=\"lapse diff\" tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"%u\" time=\"%.6f\">\n",
-        findings->count, failures, findings->count, failures, skipped, report->comparison->total.new.mean_ns / 1e9);
+    uint32_t errors = findings->unmatched_count, tests = findings->count + errors;
+    put(to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites tests=\"%u\" failures=\"%u\" errors=\"%u\">\n"
+        "  <testsuite name=\"lapse diff\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\" time=\"%.6f\">\n",
+        tests, failures, errors, tests, failures, errors, skipped, report->comparison->total.new.mean_ns / 1e9);
     for (uint32_t i = 0; i < findings->count; i++)
         junit_case(to, &findings->findings[i]);
+    for (uint32_t i = 0; i < errors; i++) {
+        lapse_output_text(to, "    <testcase classname=\"lapse.gate\" name=\"");
+        xml_text(to, findings->unmatched[i]->text);
+        lapse_output_text(to, "\" time=\"0\">\n      <error type=\"gate\" message=\"names nothing that was sampled, "
+                          "on either side\"/>\n    </testcase>\n");
+    }
     lapse_output_text(to, "  </testsuite>\n</testsuites>\n");
 }

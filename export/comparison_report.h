@@ -24,7 +24,7 @@ void lapse_report_comparison_json(struct lapse_output *to, const struct lapse_co
 void lapse_report_comparison_markdown(struct lapse_output *to, const struct lapse_comparison_report *report);
 /* GitHub workflow commands for what crossed a gate, worst first. */
 void lapse_report_comparison_github(struct lapse_output *to, const struct lapse_comparison_report *report);
-/* JUnit XML: one case per finding. */
+/* JUnit XML: one case per finding, and one, an error, for each gate that names nothing. */
 void lapse_report_comparison_junit(struct lapse_output *to, const struct lapse_comparison_report *report);
 
 /* A differential flame graph, one page that loads nothing. */

@@ -164,14 +164,20 @@ int lapse_gates_check(struct lapse_gate_findings *findings, const struct lapse_c
 {
     *findings = (struct lapse_gate_findings){
         .findings = calloc((size_t)gate_count * (c->change_count + 1) + 1, sizeof *findings->findings) };
-    if (!findings->findings)
+    findings->unmatched = calloc(gate_count + 1, sizeof *findings->unmatched);
+    if (!findings->findings || !findings->unmatched) {
+        lapse_gate_findings_fini(findings);
         return -ENOMEM;
+    }
     for (uint32_t g = 0; g < gate_count; g++) {
+        uint32_t before = findings->count;
         if (fits(&gates[g], &c->total))
             findings->findings[findings->count++] = hold_against(&gates[g], &c->total);
         for (uint32_t i = 0; i < c->change_count; i++)
             if (fits(&gates[g], &c->changes[i]))
                 findings->findings[findings->count++] = hold_against(&gates[g], &c->changes[i]);
+        if (findings->count == before)
+            findings->unmatched[findings->unmatched_count++] = &gates[g];
     }
     int result = correct(findings);
     for (uint32_t i = 0; !result && i < findings->count; i++) {
@@ -191,5 +197,6 @@ int lapse_gates_check(struct lapse_gate_findings *findings, const struct lapse_c
 void lapse_gate_findings_fini(struct lapse_gate_findings *findings)
 {
     free(findings->findings);
+    free(findings->unmatched);
     *findings = (struct lapse_gate_findings){ 0 };
 }

@@ -44,9 +44,12 @@ struct lapse_gate_findings {
     uint32_t count;
     enum lapse_gate_result worst;
     uint32_t runs_needed; /* largest of the unsure ones; 0: cannot be told */
+    const struct lapse_gate **unmatched; /* gates that fit nothing that was sampled, on either side */
+    uint32_t unmatched_count;
 };
 
-/* Hold every thing that a gate names against it. A gate that fits nothing has no finding.
+/* Hold every thing that a gate names against it. A gate that fits nothing has no finding and is listed: a name
+ * that is wrong, or so small that nothing could be said of it.
  * Returns 0 or -ENOMEM. */
 int lapse_gates_check(struct lapse_gate_findings *findings, const struct lapse_comparison *comparison,
                       const struct lapse_gate *gates, uint32_t gate_count);

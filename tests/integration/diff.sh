@@ -27,6 +27,32 @@ expect 2 missing.lapse
 expect 2 --format=none pair.lapse
 expect 0 pair.lapse # without a gate there is nothing to fail
 
+# A gate that names nothing on either side is an error in every output; a regression shown beside it counts more.
+typo='func:chnaged:>10%'
+GITHUB_ACTIONS=true expect 2 --github --junit typo.xml --gate "$typo" --gate 'total:>150%' pair.lapse
+grep -q "gate '$typo' names nothing" errors || fail "no word on stderr of a gate that names nothing"
+grep -q '^  error .*chnaged' said && grep -q '^::error title=Performance gate::func:chnaged' said || fail "nor in the text"
+grep -q 'errors="1"' typo.xml && grep -q '<error type="gate"' typo.xml || fail "nor in junit"
+expect 2 --format=json --gate "$typo" pair.lapse
+grep -q '"verdict":"error"' said && grep -q '"unmatched_gates":\["func:chnaged:>10%"\]' said || fail "nor in json"
+expect 2 --format=markdown --gate "$typo" pair.lapse
+grep -q '^\*\*Error' said && grep -q '`func:chnaged' said || fail "nor in markdown"
+expect 2 --strict --gate "$typo" pair.lapse
+expect 2 --gate 'self:chnaged_*:>10%' pair.lapse
+expect 1 --gate "$typo" --gate 'total:>3%' pair.lapse
+"$lapse" power --gate "$typo" pair.lapse >/dev/null 2>&1 && fail "power takes a gate that names nothing"
+
+# Functions that are on one side only: a new one counts in whole, one that is gone passes.
+for i in 1 2 3 4 5; do
+    echo "main;kept 1000
+main;gone 30$i" >base$i.folded
+    echo "main;kept 1000
+main;fresh 30$i" >new$i.folded
+done
+sides=$(for i in 1 2 3 4 5; do printf ' --base base%s.folded --new new%s.folded' $i $i; done)
+expect 1 --gate 'func:fresh:>5%' $sides
+expect 0 --gate 'func:gone:>5%' $sides
+
 # Runs and variants are those that were asked for.
 "$lapse" diff --format=json pair.lapse >pair.json
 python3 - <<'END' || fail "not the runs that were asked for"
@@ -69,8 +95,32 @@ text = open("page.html").read()
 nodes = json.loads(text.split("const data = ")[1].split(";\nconst nodes")[0].replace(",\n]", "]"))["nodes"]
 assert all(node[0] < i for i, node in enumerate(nodes) if i)
 changed = [node for node in nodes if node[1] == "changed"]
-assert changed and changed[0][3] > changed[0][2] and changed[0][6] == 1, changed
+assert changed and changed[0][3] > changed[0][2] and changed[0][6] == 2, changed
 assert "http" not in text
+END
+
+# Each call path has an interval of its own: a function that got slower under one caller and faster under another
+# has not changed in whole, and noise stays grey.
+for i in 1 2 3 4 5 6; do
+    echo "main;a;work 10${i}0
+main;b;work 10${i}5
+main;c;work 9${i}5" >was$i.folded
+    echo "main;a;work 13${i}0
+main;b;work 7${i}5
+main;c;work 9$((7 - i))8" >is$i.folded
+done
+"$lapse" diff --html paths.html $(for i in 1 2 3 4 5 6; do printf ' --base was%s.folded --new is%s.folded' $i $i; done) >/dev/null
+python3 - <<'END' || fail "call paths of the page do not have intervals of their own"
+import json
+nodes = json.loads(open("paths.html").read().split("const data = ")[1].split(";\nconst nodes")[0].replace(",\n]", "]"))["nodes"]
+path = lambda i: (path(nodes[i][0]) + ";" if nodes[i][0] else "") + nodes[i][1]
+at = {path(i): node for i, node in enumerate(nodes) if i}
+for name in "main;a", "main;a;work":
+    assert at[name][6] == 2 and 0.1 < at[name][4] < 0.3 < at[name][5] < 0.5, at[name]
+for name in "main;b", "main;b;work":
+    assert at[name][6] == 2 and at[name][5] < -0.1, at[name]
+for name in "main", "main;c", "main;c;work":
+    assert at[name][6] == 0 and at[name][4] < 0 < at[name][5], at[name]
 END
 
 # A series ends with the first run that fails, and keeps what was whole.

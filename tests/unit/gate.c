@@ -65,6 +65,9 @@ static enum lapse_gate_result result_of(const char *text, struct lapse_change *c
     cr_assert_eq(lapse_gate_parse(&gate, text, error, sizeof error), 0);
     cr_assert_eq(lapse_gates_check(&findings, &comparison, &gate, 1), 0);
     enum lapse_gate_result worst = findings.worst;
+    cr_expect_eq(findings.unmatched_count, !findings.count, "listed, exactly when it fits nothing");
+    if (findings.unmatched_count)
+        cr_expect_eq(findings.unmatched[0], &gate);
     lapse_gate_findings_fini(&findings);
     lapse_gate_fini(&gate);
     return worst;
