@@ -70,7 +70,8 @@ static uint32_t *map_nodes(struct lapse_comparison *c, const struct lapse_profil
 
 /* ---- functions and paths ---- */
 
-struct function_sums { struct lapse_run_cell *self, *total; };
+/* By name number: a function itself, and with what it calls; by node: it and everything under it. */
+struct function_sums { struct lapse_run_cell *self, *total, *below; };
 
 static void add_cells(struct lapse_run_cell *to, const struct lapse_run_cell *from, uint32_t columns)
 {
@@ -96,13 +97,11 @@ static int sum_functions(struct lapse_comparison *c, const struct lapse_run_sums
 {
     uint32_t columns = side->columns, names = c->tables->names.count;
     size_t cells = (size_t)columns * sizeof(struct lapse_run_cell);
-    struct lapse_run_cell *below = malloc(c->node_count * cells + 1); /* node and everything under it */
+    struct lapse_run_cell *below = sums->below = malloc(c->node_count * cells + 1);
     sums->self = calloc((size_t)names * columns + 1, sizeof(struct lapse_run_cell));
     sums->total = calloc((size_t)names * columns + 1, sizeof(struct lapse_run_cell));
-    if (!below || !sums->self || !sums->total) {
-        free(below);
+    if (!below || !sums->self || !sums->total)
         return -ENOMEM;
-    }
     memcpy(below, side->self, c->node_count * cells);
     for (uint32_t i = c->node_count; i-- > 1;) {
         uint32_t name = c->tables->node_names[i], parent = c->nodes[i].parent;
@@ -115,7 +114,6 @@ static int sum_functions(struct lapse_comparison *c, const struct lapse_run_sums
         for (uint32_t column = 0; column < columns; column++)
             *(is_base ? &c->nodes[i].base_ns : &c->nodes[i].new_ns) +=
                 below[(size_t)i * columns + column].weight * side->scale[column] / columns;
-    free(below);
     return 0;
 }
 
@@ -149,6 +147,22 @@ static void add_change(struct lapse_comparison *c, enum lapse_change_kind kind, 
         return;
     lapse_change_compare(&change, c->level);
     c->changes[c->change_count++] = change;
+}
+
+/* Every call path with what is called from it. */
+static int compare_calls(struct lapse_comparison *c, const struct function_sums *base, const struct function_sums *new)
+{
+    const struct lapse_comparison_tables *t = c->tables;
+    c->calls = calloc(c->node_count, sizeof *c->calls);
+    if (!c->calls)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < c->node_count; i++) {
+        c->calls[i] = (struct lapse_change){ .kind = LAPSE_CHANGE_PATH, .name = c->nodes[i].name, .node = i };
+        c->calls[i].base = lapse_run_estimate(&t->base, base->below + (size_t)i * t->base.columns, c->exact_totals);
+        c->calls[i].new = lapse_run_estimate(&t->new, new->below + (size_t)i * t->new.columns, c->exact_totals);
+        lapse_change_compare(&c->calls[i], c->level);
+    }
+    return 0;
 }
 
 static int add_changes(struct lapse_comparison *c, const struct function_sums *base, const struct function_sums *new)
@@ -246,7 +260,8 @@ static int judge_all(struct lapse_comparison *c, uint64_t min_samples)
     lapse_change_compare(&c->total, c->level);
     c->total.share_p = 1;
     c->total.verdict = verdict(&c->total, 1 - c->level, min_samples);
-    return 0;
+    c->calls[0] = c->total;
+    return judge(c, c->calls + 1, c->node_count - 1, min_samples);
 }
 
 /* ---- making ---- */
@@ -290,9 +305,11 @@ static int fill(struct lapse_comparison *c, const struct lapse_comparison_option
     if (!result)
         result = add_changes(c, &base, &new);
     if (!result)
+        result = compare_calls(c, &base, &new);
+    if (!result)
         result = judge_all(c, min_samples);
-    struct lapse_run_cell *sums[] = { base.self, base.total, new.self, new.total };
-    for (unsigned i = 0; i < 4; i++)
+    struct lapse_run_cell *sums[] = { base.self, base.total, base.below, new.self, new.total, new.below };
+    for (unsigned i = 0; i < sizeof sums / sizeof *sums; i++)
         free(sums[i]);
     for (uint32_t i = 0; maps && i < inputs; i++)
         free(maps[i]);
@@ -369,5 +386,6 @@ void lapse_comparison_destroy(struct lapse_comparison *c)
     }
     free(c->nodes);
     free(c->changes);
+    free(c->calls);
     free(c);
 }

@@ -83,6 +83,7 @@ struct lapse_comparison {
     uint32_t change_count;
     struct lapse_comparison_node *nodes;
     uint32_t node_count;
+    struct lapse_change *calls; /* by node: that call path with what is called from it; adjusted by themselves */
     struct lapse_comparison_tables *tables; /* the builder's own */
 };
 

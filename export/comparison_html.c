@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* lapse diff --html: a differential flame graph as one page that loads nothing. Width is the time in NEW,
- * colour the change of this very call path; grey where the function's own interval (with what it calls)
- * includes zero. The data is JSON in a script element, in which lapse_json_string leaves nothing that
+ * colour the change of this very call path with what it calls, grey where the 95 % interval of that path
+ * includes zero or too few samples were taken there; pale where it does not, but would not stand after the
+ * correction for the number of paths. The data is JSON in a script element, in which lapse_json_string leaves nothing that
  * could end it; names reach the page as text only. */
 #include <errno.h>
 #include <math.h>
@@ -23,11 +24,12 @@ static const char page_head[] =
     "</style></head><body>\n"
     "<p>Width: time a run in NEW. <b style=\"background:hsl(5 75% 65%)\"></b> slower\n"
     "<b style=\"background:hsl(215 75% 65%)\"></b> faster <b style=\"background:#ddd\"></b> no change shown\n"
-    "(the 95&nbsp;% interval of the function, with what it calls, includes zero).\n"
-    "Strength: the change of this call path. Click a frame to enlarge it, the lowest row to go back.</p>\n"
+    "(the 95&nbsp;% interval of this call path, with what it calls, includes zero). Pale: it does not, but one in\n"
+    "many paths looks like that by chance. Strength: the change. Click a frame to enlarge it, the lowest row to go back.</p>\n"
     "<p id=\"said\"></p><div id=\"graph\"></div>\n<script>\nconst data = ";
 
-/* Nodes: parent, name, base, new, low and high of the relative interval (null: unbounded), shown. */
+/* Nodes: parent, name, base, new, low and high of the relative interval (null: unbounded), and what is shown:
+ * 0 nothing, 1 by its own interval, 2 after the correction as well. */
 static const char page_script[] =
     ";\nconst nodes = data.nodes.map(([parent, name, base, now, low, high, shown]) =>\n"
     "    ({ parent, name, base, now, low, high, shown, children: [], depth: 0 }));\n"
@@ -44,13 +46,14 @@ static const char page_script[] =
     "function colour(node) {\n"
     "    if (!node.shown) return '#ddd';\n"
     "    const change = node.base > 0 ? node.now / node.base - 1 : 1;\n"
-    "    const strength = Math.min(1, Math.abs(change) * 2);\n"
+    "    const strength = node.shown > 1 ? Math.min(1, 0.2 + Math.abs(change) * 2) : 0;\n"
     "    return `hsl(${change > 0 ? 5 : 215} 75% ${88 - 30 * strength}%)`;\n"
     "}\n"
     "function tell(node) {\n"
     "    const change = node.base > 0 ? percent(node.now / node.base - 1) : 'new';\n"
-    "    said.textContent = `${node.name}\\nhere ${unit(node.base)} to ${unit(node.now)} a run (${change}); ` +\n"
-    "        `the function: ${percent(node.low)} to ${percent(node.high)}`;\n"
+    "    const shown = ['no change shown', 'not after correction for the number of paths', 'shown'][node.shown];\n"
+    "    said.textContent = `${node.name}\\n${unit(node.base)} to ${unit(node.now)} a run: ${change}, 95 % interval ` +\n"
+    "        `${percent(node.low)} to ${percent(node.high)} (${shown})`;\n"
     "}\n"
     "function put(node, left, width) {\n"
     "    if (width < 0.05) return;\n"
@@ -81,13 +84,6 @@ static const char page_script[] =
     "}\n"
     "draw(nodes[0]);\ntell(nodes[0]);\n</script></body></html>\n";
 
-static int by_name(const void *a, const void *b)
-{
-    const struct lapse_change *left = *(const struct lapse_change *const *)a;
-    const struct lapse_change *right = *(const struct lapse_change *const *)b;
-    return strcmp(left->name, right->name);
-}
-
 static void put_number(struct lapse_output *to, double value)
 {
     char text[40];
@@ -96,46 +92,40 @@ static void put_number(struct lapse_output *to, double value)
     lapse_output_text(to, isfinite(value) ? text : "null");
 }
 
+/* What the page may show of a path: see page_script. */
+static unsigned shown(const struct lapse_change *change)
+{
+    bool is_apart = change->difference_interval.low > 0 || change->difference_interval.high < 0;
+    if (change->verdict == LAPSE_TOO_FEW || !is_apart)
+        return 0;
+    return change->verdict == LAPSE_SAME || change->verdict == LAPSE_SHARE_ONLY ? 1 : 2;
+}
+
 static void put_node(struct lapse_output *to, const struct lapse_comparison_node *node,
                      const struct lapse_change *change)
 {
-    bool shown = change && change->verdict != LAPSE_SAME && change->verdict != LAPSE_TOO_FEW &&
-                 change->verdict != LAPSE_SHARE_ONLY;
     lapse_output_char(to, '[');
     lapse_output_uint(to, node->parent);
     lapse_output_char(to, ',');
     lapse_json_string(to, node->name && *node->name ? node->name : "all");
-    const double numbers[] = { node->base_ns, node->new_ns, change ? change->relative_interval.low : NAN,
-                               change ? change->relative_interval.high : NAN };
+    const double numbers[] = { node->base_ns, node->new_ns, change->relative_interval.low,
+                               change->relative_interval.high };
     for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         lapse_output_char(to, ',');
         put_number(to, numbers[i]);
     }
-    lapse_output_text(to, shown ? ",1],\n" : ",0],\n");
+    lapse_output_char(to, ',');
+    lapse_output_uint(to, shown(change));
+    lapse_output_text(to, "],\n");
 }
 
 void lapse_report_comparison_html(struct lapse_output *to, const struct lapse_comparison_report *report)
 {
     const struct lapse_comparison *c = report->comparison;
-    const struct lapse_change **functions = malloc((c->change_count + 1) * sizeof *functions);
-    uint32_t count = 0;
-    if (!functions) {
-        to->error = -ENOMEM;
-        return;
-    }
-    for (uint32_t i = 0; i < c->change_count; i++)
-        if (c->changes[i].kind == LAPSE_CHANGE_CUMULATIVE)
-            functions[count++] = &c->changes[i];
-    qsort(functions, count, sizeof *functions, by_name);
     lapse_output_text(to, page_head);
     lapse_output_text(to, c->counts ? "{\"counts\":true,\"nodes\":[\n" : "{\"counts\":false,\"nodes\":[\n");
-    for (uint32_t i = 0; i < c->node_count; i++) {
-        struct lapse_change wanted = { .name = c->nodes[i].name ? c->nodes[i].name : "" };
-        const struct lapse_change *key = &wanted, **found =
-            i ? bsearch(&key, functions, count, sizeof *functions, by_name) : NULL;
-        put_node(to, &c->nodes[i], i ? found ? *found : NULL : &c->total);
-    }
+    for (uint32_t i = 0; i < c->node_count; i++)
+        put_node(to, &c->nodes[i], &c->calls[i]);
     lapse_output_text(to, "]}");
     lapse_output_text(to, page_script);
-    free(functions);
 }
