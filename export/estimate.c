@@ -5,13 +5,13 @@
 
 #include "distributions.h"
 
-/* Error of a mean over n runs. What runs differ by holds their sampling error too; by luck it comes out
- * below it, and then the sampling error, which is known and not estimated from n values, takes its
- * place: the degrees of freedom grow as the square of its part, as in Satterthwaite's formula. */
+/* Error of a mean over n runs. What runs differ by (`observed`) holds their sampling error, which is known; the
+ * rest is estimated from n values, and none of it is left where the runs differ by less than that. Degrees of
+ * freedom are n - 1 where all is run-to-run, and grow without end as the known part takes over. */
 static double mean_error(uint32_t n, double observed, double sampling, double *degrees)
 {
-    double variance = fmax(observed, sampling);
-    *degrees = n > 1 && observed > 0 ? (n - 1) * (variance / observed) * (variance / observed) : INFINITY;
+    double rest = fmax(0, observed - sampling), variance = sampling + rest;
+    *degrees = n > 1 && rest > 0 ? (n - 1) * variance / rest : INFINITY;
     return n ? sqrt(variance / n) : 0;
 }
 

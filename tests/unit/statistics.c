@@ -22,14 +22,33 @@ static double uniform(void)
 /* Weights of a sample inside and outside of the part: `base`, or `heavy` with probability `rate`. */
 struct weights { double base, heavy, rate; };
 
-static double draw(const struct weights *weights)
-{
-    return weights->rate > 0 && uniform() < weights->rate ? weights->heavy : weights->base;
-}
-
 static double mean(const struct weights *weights)
 {
     return weights->base * (1 - weights->rate) + weights->heavy * weights->rate;
+}
+
+static double normal(void)
+{
+    return sqrt(-2 * log(1 - uniform())) * cos(2 * M_PI * uniform());
+}
+
+/* How many of `n` with this chance; where that is large and wide, as the normal distribution has it. */
+static int binomial(int n, double chance)
+{
+    double middle = n * chance, spread = sqrt(middle * (1 - chance));
+    if (spread > 20)
+        return (int)fmin(n, fmax(0, floor(middle + spread * normal() + 0.5)));
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += uniform() < chance;
+    return count;
+}
+
+static void add(const struct weights *weights, int samples, double *sum, double *squares)
+{
+    int heavy = weights->rate > 0 ? binomial(samples, weights->rate) : 0;
+    *sum += heavy * weights->heavy + (samples - heavy) * weights->base;
+    *squares += heavy * weights->heavy * weights->heavy + (samples - heavy) * weights->base * weights->base;
 }
 
 /* Share of runs whose interval holds the truth. The true share is drawn anew for each run from
@@ -40,16 +59,11 @@ static double coverage(double low, double high, int samples, int runs, struct we
 {
     int held = 0;
     for (int run = 0; run < runs; run++) {
-        double chance = low * pow(high / low, uniform());
-        double part = 0, whole = 0, part_squares = 0, whole_squares = 0;
-        for (int i = 0; i < samples; i++) {
-            int in = uniform() < chance;
-            double weight = draw(in ? &inside : &outside);
-            whole += weight;
-            whole_squares += weight * weight;
-            part += in ? weight : 0;
-            part_squares += in ? weight * weight : 0;
-        }
+        double chance = low * pow(high / low, uniform()), part = 0, part_squares = 0;
+        int in = binomial(samples, chance);
+        add(&inside, in, &part, &part_squares);
+        double whole = part, whole_squares = part_squares;
+        add(&outside, samples - in, &whole, &whole_squares);
         double true_part = chance * mean(&inside), rest = (1 - chance) * mean(&outside);
         struct lapse_range range = lapse_share_interval(part, whole, part_squares, whole_squares);
         double truth = true_part / (true_part + rest);
@@ -71,7 +85,7 @@ static void expect_coverage(double low, double high, int samples, int runs, stru
 
 static const double bands[][2] = { { 0.005, 0.02 }, { 0.02, 0.1 }, { 0.1, 0.5 }, { 0.5, 0.9 } };
 static const struct { int samples, runs; } sizes[] = {
-    { 50, 20000 }, { 200, 8000 }, { 1000, 3000 }, { 10000, 800 }, { 100000, 200 },
+    { 50, 20000 }, { 200, 20000 }, { 1000, 10000 }, { 10000, 8000 }, { 100000, 8000 },
 };
 
 static void expect_all(struct weights inside, struct weights outside)
