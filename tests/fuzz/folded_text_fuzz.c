@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Folded text through the reader, the call tree and the merge. Values add up everywhere; merging
+/* Folded text through the reader, the profile's builder and the merge. Values add up everywhere; merging
  * the result again changes nothing; tiny parts that spill give the same bytes. */
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "folded_merge.h"
 #include "folded_reader.h"
-#include "folded_tree.h"
+#include "profile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -44,35 +47,26 @@ static void merge(const char *bytes, size_t size, struct lapse_folded_merge_opti
     free(copy);
 }
 
-static void check_tree(const char *bytes, size_t size, uint64_t sum)
+/* The same text as a profile: what commands take it for. */
+static void check_profile(const char *bytes, size_t size, uint64_t sum)
 {
-    struct lapse_folded_tree *tree;
-    struct lapse_folded_line line;
-    struct lapse_lines lines;
-    const char *cause;
-    char *copy = malloc(size + 1);
-    uint64_t self = 0;
-    uint32_t count;
-    check(copy && !lapse_folded_tree_create(&tree));
-    memcpy(copy, bytes, size);
-    lapse_lines_memory(&lines, copy, size);
-    while (lapse_folded_next(&lines, &line, &cause) == 1)
-        check(!lapse_folded_tree_add(tree, line.stack, line.size, line.value));
-    check(!lapse_folded_tree_finish(tree));
-    const struct lapse_folded_function *functions = lapse_folded_tree_functions(tree, NULL, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct lapse_folded_link *links;
-        uint32_t link_count;
-        check(functions[i].self <= functions[i].total && functions[i].total <= sum);
-        self += functions[i].self;
-        check(i > 20 || !lapse_folded_tree_links(tree, i, i % 2, &links, &link_count));
-        if (i <= 20)
-            free(links);
-    }
-    const struct lapse_folded_tree_node *nodes = lapse_folded_tree_nodes(tree, &count);
-    check(self + nodes[0].self == sum && nodes[0].total + nodes[0].self == sum);
-    lapse_folded_tree_destroy(tree);
-    free(copy);
+    static const struct lapse_profile_options options = { 0 };
+    struct lapse_profile *profile;
+    char path[32], error[256];
+    const char *paths[] = { path };
+    uint64_t weight = 0;
+    int file = memfd_create("folded", MFD_CLOEXEC);
+    check(file >= 0 && write(file, bytes, size) == (ssize_t)size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    if (!lapse_profile_open(&profile, paths, 1, &options, error, sizeof error)) {
+        for (uint32_t i = 0; i < profile->leaf_count; i++)
+            weight += profile->leaves[i].weight_ns;
+        for (uint32_t i = 1; i < profile->node_count; i++)
+            check(profile->nodes[i].parent < i);
+        check(weight == sum && profile->weight_ns == sum);
+        lapse_profile_close(profile);
+    } /* else its first bytes look like another format's */
+    close(file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -85,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (sum < UINT32_MAX) { /* else the second round made values small once more */
         check(sum == sum_again && once.size == again.size);
         check(!once.size || !memcmp(once.bytes, again.bytes, once.size));
-        check_tree(once.bytes, once.size, sum);
+        check_profile(once.bytes, once.size, sum);
     }
     if (size < 400) {
         merge((const char *)bytes, size, (struct lapse_folded_merge_options){ .part_bytes = 40 },
