@@ -183,6 +183,7 @@ static int write_stream(const struct export *export, struct lapse_profile *profi
 {
     char error[512] = "";
     int result = export->format->write(profile, to, &export->options, error, sizeof error);
+    lapse_input_hide_progress();
     if (!result && (fflush(to) || ferror(to))) {
         result = errno ? -errno : -EIO;
         snprintf(error, sizeof error, "%s: %s", name, strerror(-result));

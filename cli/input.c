@@ -29,6 +29,13 @@ static void show(void *context, uint64_t done, uint64_t total)
             (unsigned)(100.0 * (double)done / (double)total));
 }
 
+void lapse_input_hide_progress(void)
+{
+    if (progress.shown)
+        fputs("\r\033[K", stderr);
+    progress.shown = false;
+}
+
 int lapse_input_open(const char *command, struct lapse_profile **profile, char *const *paths, int count,
                      const struct lapse_input_options *options)
 {
@@ -45,8 +52,7 @@ int lapse_input_open(const char *command, struct lapse_profile **profile, char *
         how.progress = show;
     int result = lapse_profile_open(profile, (const char *const *)paths, (uint32_t)count, &how, error,
                                     sizeof error);
-    if (progress.shown)
-        fputs("\r\033[K", stderr);
+    lapse_input_hide_progress();
     lapse_name_source_notes(command);
     if (!result)
         return 0;

@@ -16,6 +16,8 @@ struct lapse_input_options {
 int lapse_input_open(const char *command, struct lapse_profile **profile, char *const *paths, int count,
                      const struct lapse_input_options *options);
 void lapse_input_close(struct lapse_profile *profile);
+/* Before a message in the middle of a pass over the samples. */
+void lapse_input_hide_progress(void);
 
 /* A recording that `lines` has begun to read from a pipe: all of it goes into a temporary file, since
  * its reader goes back and forth. Returns 0, the file's path and its descriptor, or a negative errno. */

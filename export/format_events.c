@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "calls.h"
+#include "captions.h"
 #include "format.h"
 #include "output.h"
 #include "text.h"
@@ -173,8 +174,7 @@ static int write_calls(struct lapse_profile *profile, FILE *to, const struct lap
     lapse_output_fini(&writer.names);
     free(writer.name_ends);
     if (result)
-        snprintf(error, error_size, "%s: %s", intervals ? "intervals" : "events",
-                 result == -ENOTSUP ? "the input has no times" : strerror(-result));
+        lapse_export_failed(error, error_size, intervals ? "intervals" : "events", result);
     return result;
 }
 

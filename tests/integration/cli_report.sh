@@ -92,8 +92,11 @@ status 0 "$lapse" export --to=events made.lapse
 [ "$(grep -c "$(printf '\tstart\t')" out)" -eq "$(grep -c "$(printf '\tend\t')" out)" ] ||
     fail "starts and ends do not match"
 status 0 "$lapse" export --to=intervals made.lapse
-status 2 "$lapse" export --to=events text.folded
-says err "no times"
+for format in events intervals chrome perfetto; do
+    status 2 "$lapse" export --to=$format text.folded
+    says err "no times"
+    empty out
+done
 status 2 "$lapse" export made.lapse
 status 2 "$lapse" export --to=nonsense made.lapse
 status 2 "$lapse" export --to=folded -o no/such/folder made.lapse

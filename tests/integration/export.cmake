@@ -44,4 +44,7 @@ if(TARGET lapse AND TARGET make-recording)
     lapse_export_test(pprof LAPSE_PPROF)
     lapse_export_test(callgrind LAPSE_CALLGRIND_ANNOTATE)
     lapse_export_test(perfetto LAPSE_PROTOC)
+    add_test(NAME integration.export-progress
+        COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/export_progress.py $<TARGET_FILE:lapse> $<TARGET_FILE:make-recording>)
+    set_tests_properties(integration.export-progress PROPERTIES LABELS integration TIMEOUT 60)
 endif()
