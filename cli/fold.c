@@ -13,10 +13,10 @@
 static const char help[] =
     "usage: lapse fold [--strict | --repair] [--skip-bad] [FILE | -]\n"
     "\n"
-    "Reads start and end events, as `lapse events` writes them,\n"
+    "Reads start and end events, as `lapse events` and `lapse export --to=events` write them,\n"
     "    TIME TAB THREAD TAB start|end TAB DEPTH TAB NAME\n"
     "and writes each stack that was live with its time, `root;...;leaf TIME`, sorted.\n"
-    "Further columns (proof, bounds) are read over.\n"
+    "Further columns (proof, bounds) and lines that begin with `#` are read over.\n"
     "\n"
     "      --strict    refuse the first event that cannot be: an end that is not on top, a\n"
     "                  depth that does not fit, time going back, frames never closed (default)\n"
@@ -47,6 +47,8 @@ static int replay_lines(struct fold *fold)
     size_t size;
     int status;
     while ((status = lapse_lines_next(&fold->lines, &line, &size)) > 0) {
+        if (size && *line == '#') /* the head of exported events */
+            continue;
         const char *cause = lapse_edge_parse(line, size, &edge);
         if (cause && fold->skip_bad) {
             fold->bad_lines++;

@@ -91,6 +91,11 @@ status 0 "$lapse" export --to=folded --unit=us made.lapse
 status 0 "$lapse" export --to=events made.lapse
 [ "$(grep -c "$(printf '\tstart\t')" out)" -eq "$(grep -c "$(printf '\tend\t')" out)" ] ||
     fail "starts and ends do not match"
+cp out made.events
+awk -F '\t' '!/^#/ { if (!($2 in first)) first[$2] = $1; last[$2] = $1 }
+    END { for (thread in first) sum += last[thread] - first[thread]; printf "%d\n", sum }' made.events > lived
+status 0 "$lapse" fold made.events
+[ "$(awk '{ s += $NF } END { printf "%d\n", s }' out)" -eq "$(cat lived)" ] || fail "events, folded, last no longer"
 status 0 "$lapse" export --to=intervals made.lapse
 for format in events intervals chrome perfetto; do
     status 2 "$lapse" export --to=$format text.folded
