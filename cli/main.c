@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The `lapse` command: finds the subcommand and calls it. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "name_source.h"
@@ -102,10 +104,21 @@ static int run(const struct command *command, int argc, char **argv)
     return command->run(argc, argv);
 }
 
+/* Where a standard descriptor is closed, the next file would get its number, and messages would go into
+ * that file. What stands there instead fails as a closed one does, and no command inherits it. */
+static void fill_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) < 0)
+            return;
+}
+
 int main(int argc, char **argv)
 {
     static char help_option[] = "--help";
     const struct command *command;
+    fill_standard_descriptors();
     if (argc < 2)
         return help(stderr);
     if (!strcmp(argv[1], "--version"))

@@ -57,7 +57,7 @@ enum {
 };
 
 /* Long options that only pass a variable on. */
-enum value_kind { ANY, NUMBER, SECONDS, WORD, FLAG };
+enum value_kind { ANY, NUMBER, SECONDS, WORD, FLAG, SIGNAL };
 static const struct setting {
     const char *option, *variable, *flag_value;
     enum value_kind kind;
@@ -70,8 +70,8 @@ static const struct setting {
     { "delay", "LAPSE_DELAY", NULL, SECONDS, 0, 1e9, NULL },
     { "depth", "LAPSE_DEPTH", NULL, NUMBER, 8, 4096, NULL },
     { "start", "LAPSE_START", NULL, WORD, 0, 0, " now paused " },
-    { "toggle-signal", "LAPSE_TOGGLE_SIGNAL", NULL, NUMBER, 1, 64, NULL },
-    { "signal", "LAPSE_SIGNAL", NULL, NUMBER, 1, 64, NULL },
+    { "toggle-signal", "LAPSE_TOGGLE_SIGNAL", NULL, SIGNAL, 1, 64, NULL },
+    { "signal", "LAPSE_SIGNAL", NULL, SIGNAL, 1, 64, NULL },
     { "no-follow", "LAPSE_FOLLOW", "0", FLAG, 0, 0, NULL },
     { "respect-mask", "LAPSE_RESPECT_MASK", "1", FLAG, 0, 0, NULL },
     { "min-samples", "LAPSE_MIN_SAMPLES", NULL, NUMBER, 1, 1000000, NULL },
@@ -97,8 +97,12 @@ static bool is_valid(const struct setting *setting, const char *value)
         snprintf(word, sizeof word, " %s ", value);
         return !strchr(value, ' ') && *value && strstr(setting->words, word);
     }
-    bool plain = *value && !value[strspn(value, setting->kind == NUMBER ? "0123456789" : "0123456789.")];
+    const char *digits = setting->kind == SECONDS ? "0123456789." : "0123456789";
+    bool plain = *value && !value[strspn(value, digits)];
     double number = strtod(value, &end);
+    if (setting->kind == SIGNAL && (number == SIGKILL || number == SIGSTOP ||
+                                    number == 32 || number == 33)) /* the C library's own */
+        return false;
     return plain && !*end && number >= setting->low && number <= setting->high;
 }
 
@@ -111,6 +115,9 @@ static bool set_value(struct record *record, size_t index, const char *value)
         if (setting->kind == WORD)
             lapse_complain("record", "--%s: '%s' is none of%.*s", setting->option, value,
                            (int)strlen(setting->words) - 1, setting->words);
+        else if (setting->kind == SIGNAL)
+            lapse_complain("record", "--%s: '%s' is not the number of a signal that can be caught",
+                           setting->option, value);
         else
             lapse_complain("record", "--%s: '%s' is not a number from %.0f to %.0f", setting->option, value,
                            setting->low, setting->high);
@@ -168,6 +175,14 @@ static bool set_runs(struct lapse_record_series *series, int option, const char 
     return true;
 }
 
+static int signal_of(const struct record *record, const char *option, int otherwise)
+{
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (!strcmp(settings[i].option, option) && record->values[i])
+            return atoi(record->values[i]);
+    return otherwise;
+}
+
 /* Returns -1 to go on, else the exit status. */
 static int read_options(struct record *record, int argc, char **argv)
 {
@@ -194,6 +209,8 @@ static int read_options(struct record *record, int argc, char **argv)
         else if (option >= OPTION_SETTING && !set_value(record, (size_t)(option - OPTION_SETTING), optarg))
             return LAPSE_STATUS_BAD;
     }
+    if (signal_of(record, "toggle-signal", 0) == signal_of(record, "signal", SIGPROF))
+        return lapse_complain("record", "--toggle-signal: is the signal that samples");
     if (optind >= argc)
         return lapse_complain("record", "no command given; `lapse record -- COMMAND ARGUMENT...`");
     record->series.commands[0].arguments = argv + optind;
@@ -235,6 +252,8 @@ static void set_environment(const struct record *record, const char *library,
     setenv("LAPSE_RUN_ID", id, 1);
     if (*place->rings)
         setenv("LAPSE_RINGS", place->rings, 1);
+    else
+        unsetenv("LAPSE_RINGS"); /* of an outer lapse record */
     set_preload(library);
 }
 
@@ -363,6 +382,7 @@ static int finish(const struct record *record, struct lapse_record_place *place,
     if (lapse_record_collect(place))
         return 1;
     lapse_record_place_remove(place);
+    lapse_record_release_signals();
     lapse_record_tell_living(place, "record");
     if (run->signalled && !record->quiet)
         lapse_complain("record", "the command was ended by signal %d (%s)", run->signal,
@@ -414,6 +434,7 @@ int lapse_command_record(int argc, char **argv)
     if (!lapse_record_library(library))
         return LAPSE_STATUS_BAD;
     default_name(name, record.series.commands[0].arguments[0]);
+    lapse_record_hold_signals();
     if (lapse_record_place_make(&place, record.output ? record.output : name))
         return LAPSE_STATUS_BAD;
     set_environment(&record, library, &place, out);
@@ -421,6 +442,7 @@ int lapse_command_record(int argc, char **argv)
     status = lapse_record_series_run(&record.series, &place);
     if (!record.series.started) {
         lapse_record_place_remove(&place);
+        lapse_record_release_signals();
         return status;
     }
     int failed = finish(&record, &place, obstacle);

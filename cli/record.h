@@ -46,6 +46,14 @@ struct lapse_record_run {
  * it could not be started. */
 int lapse_record_run(struct lapse_record_run *run);
 
+/* While there are folders of ours and no command runs, signals wait: one that ended us would leave the
+ * folders, and in them what was recorded. A command that runs gets them. */
+void lapse_record_hold_signals(void);
+/* One that came meanwhile, or 0: nothing more is to be run. */
+int lapse_record_held_signal(void);
+/* What waits comes now. */
+void lapse_record_release_signals(void);
+
 struct lapse_record_place {
     char folder[PATH_MAX];  /* where the recording goes */
     char spools[PATH_MAX];  /* the private folder of this run */

@@ -53,9 +53,26 @@ static int name_place(struct lapse_record_place *place, const char *output)
     return 0;
 }
 
+/* What no recording can be called, or NULL. */
+static const char *refusal(const char *output)
+{
+    struct stat status;
+    const char *slash = strrchr(output, '/'), *base = slash ? slash + 1 : output;
+    if (!strcmp(output, "-"))
+        return "a recording needs a file, it cannot go to standard output";
+    if (!*output)
+        return "the name is empty";
+    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+        return strerror(EISDIR);
+    if (!stat(output, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+        return "is a device or a pipe, and a recording needs a file";
+    return NULL;
+}
+
 int lapse_record_place_make(struct lapse_record_place *place, const char *output)
 {
-    int error = name_place(place, output);
+    const char *refused = refusal(output);
+    int error = refused ? EINVAL : name_place(place, output);
     if (!error) {
         if (snprintf(place->spools, PATH_MAX, "%s/.lapse-run-XXXXXX", place->folder) >= PATH_MAX - NAME_MAX)
             error = ENAMETOOLONG;
@@ -63,7 +80,7 @@ int lapse_record_place_make(struct lapse_record_place *place, const char *output
             error = errno;
     }
     if (error) {
-        lapse_complain("record", "%s: %s; the command was not run", output, strerror(error));
+        lapse_complain("record", "%s: %s; the command was not run", output, refused ? refused : strerror(error));
         return -error;
     }
     /* Servers that are started by root write their spool as another user. That user can make files

@@ -20,6 +20,35 @@ enum { PASSED_ON = sizeof passed_on / sizeof *passed_on };
 /* Set before any of the handlers below can run, constant after. */
 static volatile pid_t child;
 
+/* The mask before signals were held back: the command's, and ours while it runs. */
+static sigset_t mask_outside;
+
+void lapse_record_hold_signals(void)
+{
+    sigset_t held;
+    struct sigaction action;
+    sigemptyset(&held);
+    for (size_t i = 0; i < PASSED_ON; i++)
+        if (!sigaction(passed_on[i], NULL, &action) && action.sa_handler != SIG_IGN)
+            sigaddset(&held, passed_on[i]); /* a blocked signal waits, though it is ignored */
+    sigprocmask(SIG_BLOCK, &held, &mask_outside);
+}
+
+int lapse_record_held_signal(void)
+{
+    sigset_t pending;
+    if (!sigpending(&pending))
+        for (size_t i = 0; i < PASSED_ON; i++)
+            if (sigismember(&pending, passed_on[i]) == 1 && !sigismember(&mask_outside, passed_on[i]))
+                return passed_on[i];
+    return 0;
+}
+
+void lapse_record_release_signals(void)
+{
+    sigprocmask(SIG_SETMASK, &mask_outside, NULL);
+}
+
 /* Context: handler, any time while the command runs. kill is async-signal-safe. */
 static void pass_on(int signal, siginfo_t *info, void *context)
 {
@@ -55,11 +84,25 @@ static void give_signals_back(const struct sigaction before[PASSED_ON])
         sigaction(passed_on[i], &before[i], NULL);
 }
 
+/* Has the first line no NUL? A shell would take the words of a damaged program for commands. */
+static bool is_text(const char *path)
+{
+    char start[128];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t size = fd >= 0 ? read(fd, start, sizeof start) : 0;
+    for (ssize_t i = 0; i < size && start[i] != '\n'; i++)
+        if (!start[i])
+            return false;
+    return true;
+}
+
 __attribute__((noreturn))
 static void become_command(const struct lapse_record_run *run, int report)
 {
-    execvpe(run->path, run->arguments, run->environment); /* a script without #! is given to sh */
+    execve(run->path, run->arguments, run->environment);
     int cause = errno;
+    if (cause == ENOEXEC && is_text(run->path))
+        execvpe(run->path, run->arguments, run->environment); /* a script without #! is given to sh */
     while (write(report, &cause, sizeof cause) < 0 && errno == EINTR)
         ;
     _exit(127);
@@ -112,14 +155,14 @@ int lapse_record_run(struct lapse_record_run *run)
     pid_t pid = fork();
     if (!pid) {
         give_signals_back(before);
-        sigprocmask(SIG_SETMASK, &mask, NULL);
+        sigprocmask(SIG_SETMASK, &mask_outside, NULL);
         become_command(run, ends[1]);
     }
     int error = pid < 0 ? -errno : 0;
     child = pid;
     close(ends[1]);
     if (!error) {
-        sigprocmask(SIG_SETMASK, &mask, NULL);
+        sigprocmask(SIG_SETMASK, &mask_outside, NULL);
         error = exec_result(ends[0]);
         if (!error)
             jit = lapse_record_jit_start(run->place);

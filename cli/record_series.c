@@ -80,7 +80,10 @@ static int run_once(struct lapse_record_series *series, const struct lapse_recor
     const struct lapse_record_command *command = &series->commands[variant];
     struct lapse_record_run *run = &series->last;
     char prefix[48], out[2 * PATH_MAX + 64];
+    int held = lapse_record_held_signal();
     bool single = series->repeat == 1 && series->command_count == 1 && !series->warmup;
+    if (held)
+        return 128 + held;
     snprintf(prefix, sizeof prefix, "%s%u-%u-", warm_up ? "warm" : "run", number, variant);
     snprintf(out, sizeof out, "%s/%s%%e-%%p", series->out_folder, single ? "" : prefix);
     setenv("LAPSE_OUT", out, 1);
@@ -90,7 +93,9 @@ static int run_once(struct lapse_record_series *series, const struct lapse_recor
                                       .environment = environ, .place = place };
     int error = lapse_record_run(run);
     if (error) {
-        lapse_complain("record", "%s: %s", command->path, strerror(-error));
+        bool is_there = error == -ENOENT && !access(command->path, F_OK);
+        lapse_complain("record", "%s: %s", command->path,
+                       is_there ? "the interpreter that it names is not there" : strerror(-error));
         series->started = number > 0 || variant > 0;
         return error == -ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
     }

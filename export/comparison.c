@@ -243,7 +243,8 @@ static int by_kind_and_size(const void *a, const void *b)
 
 static int judge_all(struct lapse_comparison *c, uint64_t min_samples)
 {
-    qsort(c->changes, c->change_count, sizeof *c->changes, by_kind_and_size);
+    if (c->change_count)
+        qsort(c->changes, c->change_count, sizeof *c->changes, by_kind_and_size);
     for (uint32_t first = 0, end; first < c->change_count; first = end) {
         for (end = first; end < c->change_count && c->changes[end].kind == c->changes[first].kind;)
             end++;

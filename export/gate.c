@@ -190,7 +190,8 @@ int lapse_gates_check(struct lapse_gate_findings *findings, const struct lapse_c
         if (finding->runs_needed > findings->runs_needed)
             findings->runs_needed = finding->runs_needed;
     }
-    qsort(findings->findings, findings->count, sizeof *findings->findings, by_result_and_size);
+    if (findings->count)
+        qsort(findings->findings, findings->count, sizeof *findings->findings, by_result_and_size);
     return result;
 }
 

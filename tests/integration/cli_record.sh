@@ -46,6 +46,25 @@ if [ "$(id -u)" -ne 0 ]; then
     status 2 "$lapse" record -o locked/x -- touch ran
     [ ! -e ran ] || fail "the command ran though the folder cannot be written"
 fi
+mkfifo pipe
+mkdir folder
+for name in - '' . .. folder/ folder/.. /dev/null pipe; do
+    status 2 "$lapse" record -o "$name" -- touch ran
+    says err "not run"
+done
+[ ! -e ran ] || fail "the command ran though its recording has no name"
+printf '#!/no/such/interpreter\n' > orphan
+printf 'touch ran \000\n' > binary
+chmod +x orphan binary
+status 127 "$lapse" record -- ./orphan
+says err "interpreter"
+status 126 "$lapse" record -- ./binary
+[ ! -e ran ] || fail "what is no text was given to a shell"
+for option in --signal=9 --signal=32 --signal=65 --toggle-signal=19 --toggle-signal=27; do
+    status 2 "$lapse" record $option -- touch ran
+    says err "signal"
+done
+[ ! -e ran ] || fail "the command ran with a signal that cannot be had"
 status 2 "$lapse" record
 status 2 "$lapse" record -F 0 -- true
 says err "1 to 10000"
@@ -77,8 +96,8 @@ status 0 "$lapse" record -o i -- "$burn" 60 daemon=500
 says err "goes on recording into"
 status 0 "$lapse" report i.lapse
 # The daemon's own time is in the folder that was named, which becomes a recording once it has ended.
-sleep 1
-status 0 "$lapse" recover -o late .lapse-run-*
+tries=0
+until "$lapse" recover -o late .lapse-run-* > out 2> err || [ $((tries += 1)) -gt 40 ]; do sleep 0.5; done
 says late.folded "burn "
 [ -z "$(find . -name '.lapse-run-*')" ] || fail "the folder of the spools is still there"
 
@@ -103,4 +122,21 @@ kill -TERM $recorder
 wait $recorder
 [ $? -eq 9 ] || fail "the trap's status was lost"
 [ "$(tr '\n' ' ' < seen)" = "usr1 term " ] || fail "signals seen: $(cat seen)"
+
+# A signal at any moment: before, while and after the command runs. No folder stays behind.
+for moment in 0.000 0.003 0.006 0.009 0.012 0.015 0.02 0.03 0.05 0.07 0.075 0.08 0.085 0.09 0.095 0.1; do
+    "$lapse" record -q -o moments -- "$burn" 60 > /dev/null 2>&1 &
+    recorder=$!
+    sleep $moment
+    kill -TERM $recorder 2> /dev/null
+    wait $recorder
+done
+[ -z "$(find . -name '.lapse-run-*')" ] || fail "a signal left a folder of spools"
+
+# Closed descriptors: the command finds them closed, and no message gets into a file.
+sh -c 'ls /proc/self/fd' > fds.own 2> /dev/null <&- 3<&-
+"$lapse" record -q -o fds -- sh -c 'ls /proc/self/fd' > fds.recorded 2> /dev/null <&- 3<&-
+cmp -s fds.own fds.recorded || fail "descriptors: $(cat fds.own) became $(cat fds.recorded)"
+"$lapse" record -o closed -- "$burn" 100 <&- >&- 2>&- || fail "status $? with closed descriptors"
+status 0 "$lapse" report closed.lapse
 finish

@@ -100,7 +100,8 @@ int lapse_range_map_build(struct lapse_range_map *map, struct lapse_address_rang
         lapse_range_map_free(map);
         return -ENOMEM;
     }
-    qsort(ranges, count, sizeof *ranges, by_start);
+    if (count)
+        qsort(ranges, count, sizeof *ranges, by_start);
     sweep(map, ranges, count, &heap);
     free(heap.items);
     map->starts = shrunk(map->starts, map->count * sizeof *map->starts);

@@ -127,7 +127,8 @@ static void settle_unsized(struct lapse_symbol_table *table)
 
 int lapse_symbol_table_order(struct lapse_symbol_table *table)
 {
-    qsort(table->symbols, table->count, sizeof *table->symbols, by_preference);
+    if (table->count)
+        qsort(table->symbols, table->count, sizeof *table->symbols, by_preference);
     drop_aliases(table);
     settle_unsized(table);
     struct lapse_address_range *ranges = malloc((table->count + 1) * sizeof *ranges);
