@@ -11,6 +11,7 @@
 #include "drain.h"
 #include "interpose_thread.h"
 #include "lapse.h"
+#include "ring_file.h"
 #include "session.h"
 #include "state.h"
 #include "sys.h"
@@ -94,7 +95,7 @@ static int send(const struct lapse_record *record)
     /* seq_cst: pairs with the stop, which closes the session and then looks at `inside` */
     atomic_fetch_add_explicit(&lapse_annotations_inside, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&lapse_annotations_session, memory_order_seq_cst)) {
-        result = lapse_ring_push(&lapse_runtime.ring, record);
+        result = lapse_ring_record(record);
         lapse_drain_start_if_needed();
     }
     /* release: the record; pairs with the acquire of the stop */

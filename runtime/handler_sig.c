@@ -13,6 +13,7 @@
 #include "clocks.h"
 #include "drain.h"
 #include "interpose.h"
+#include "ring_file.h"
 #include "session.h"
 #include "state.h"
 #include "walk.h"
@@ -120,7 +121,7 @@ static LAPSE_SIGSAFE void record_tick(struct lapse_slot *slot, const ucontext_t 
     };
     capture(slot, context, &record);
     record.label_count = lapse_annotations_labels(tid, labels);
-    if (lapse_ring_push(&lapse_runtime.ring, &record)) {
+    if (lapse_ring_record(&record)) {
         count(&slot->counts.dropped_full, 1);
         count(&slot->counts.dropped_weight, weight);
     } else {

@@ -15,6 +15,7 @@ int lapse_ring_init(struct lapse_ring *ring, void *memory, uint64_t words, uint6
         ring->mask = words - 1;
     }
     ring->control->words = words;
+    atomic_store_explicit(&ring->limit, LAPSE_RING_NO_LIMIT, memory_order_relaxed);
     /* relaxed: no handler and no drain thread yet */
     atomic_store_explicit(&ring->control->head, start, memory_order_relaxed);
     atomic_store_explicit(&ring->control->tail, start, memory_order_relaxed);

@@ -20,6 +20,8 @@
  *   Empty:  the word at tail is 0. A reserved but unwritten record looks the same, so a stalled
  *           producer delays the consumer and nobody else.
  *   Full:   head + words - tail > size. The record is dropped and its producer counts it.
+ *   Limit:  memory behind the position `limit` is not reserved yet, and nothing is written there: full for
+ *           now (ring_file.h). It goes up once, to no limit.
  *   Clear:  only the consumer writes 0, only between commit and hand-back. So a free word is 0, and
  *           any free word may become a header.
  *   Late:   the consumer may read on and hand back later (lapse_ring_peek, lapse_ring_hand_back): the
@@ -94,7 +96,10 @@ struct lapse_ring {
     struct lapse_ring_control *control;
     _Atomic uint64_t *words; /* data words are ordered by their record's header, and by tail */
     uint64_t mask;
+    _Atomic uint64_t limit;
 };
+
+#define LAPSE_RING_NO_LIMIT UINT64_MAX
 
 struct lapse_record {
     uint8_t kind, flags;
@@ -107,7 +112,7 @@ struct lapse_record {
 };
 
 /* `memory`: LAPSE_RING_CONTROL_SIZE + words * 8 zeroed bytes, page-aligned, the caller's. `start`:
- * first position, 0 but in tests. Context: before the first tick. Returns 0 or -EINVAL. */
+ * first position, 0 but in tests. There is no limit at first. Context: before the first tick. Returns 0 or -EINVAL. */
 int lapse_ring_init(struct lapse_ring *ring, void *memory, uint64_t words, uint64_t start);
 
 /* Producer: reserve, write, commit. Returns 0, or -ENOBUFS (no room: count it as dropped).

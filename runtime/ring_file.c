@@ -37,7 +37,7 @@ static int make_file(size_t size)
     long fd = lapse_sys(SYS_open, path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return (int)fd;
-    long result = lapse_sys(SYS_fallocate, fd, 0, 0, size);
+    long result = lapse_sys(SYS_ftruncate, fd, size);
     if (!result)
         return (int)fd;
     lapse_sys(SYS_unlink, path);
@@ -45,7 +45,18 @@ static int make_file(size_t size)
     return (int)result;
 }
 
-static int map_file(void *at, size_t size)
+/* All at once where the kernel cannot reserve by address (before 5.14). */
+static long reserve(void *at, size_t size, int fd, size_t *reserved)
+{
+    *reserved = LAPSE_RING_FIRST;
+    long result = lapse_sys(SYS_madvise, at, LAPSE_RING_FIRST, MADV_POPULATE_WRITE);
+    if (result != -EINVAL)
+        return result;
+    *reserved = size;
+    return lapse_sys(SYS_fallocate, fd, 0, 0, size);
+}
+
+static int map_file(void *at, size_t size, size_t *reserved)
 {
     int fd = make_file(size);
     if (fd < 0) {
@@ -53,21 +64,23 @@ static int map_file(void *at, size_t size)
         return fd;
     }
     long result = lapse_sys(SYS_mmap, at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+    if (result > 0 || result < -4095)
+        result = reserve(at, size, fd, reserved);
     lapse_sys(SYS_close, fd);
-    if (result < 0 && result > -4096) {
+    if (result)
         remove_file();
-        return (int)result;
-    }
-    return 0;
+    return (int)result;
 }
 
-static int map(void *at, size_t size, bool shared)
+static int map(void *at, size_t size, bool shared, size_t *reserved)
 {
     remove_file();
+    *reserved = size;
     if (shared && lapse_runtime.settings.rings[0]) {
-        int result = map_file(at, size);
+        int result = map_file(at, size, reserved);
         if (!result)
             return 0;
+        *reserved = size;
         lapse_message(LAPSE_MESSAGE_INFO, "the ring is in private memory: ", lapse_error_text(result),
                       NULL, NULL);
     }
@@ -101,12 +114,18 @@ static void sign_ring(struct lapse_ring_control *control)
 int lapse_ring_renew(bool shared)
 {
     struct lapse_ring *ring = &lapse_runtime.ring;
-    int result = map(ring->control, LAPSE_RING_SIZE, shared);
+    size_t reserved;
+    int result = map(ring->control, LAPSE_RING_SIZE, shared, &reserved);
     if (result)
         return result;
     if (shared)
         sign_ring(ring->control);
-    return lapse_ring_init(ring, ring->control, LAPSE_RING_WORDS, 0);
+    result = lapse_ring_init(ring, ring->control, LAPSE_RING_WORDS, 0);
+    /* relaxed: no handler and no drain thread yet */
+    if (reserved < LAPSE_RING_SIZE)
+        atomic_store_explicit(&ring->limit, (reserved - LAPSE_RING_CONTROL_SIZE) / sizeof(uint64_t),
+                              memory_order_relaxed);
+    return result;
 }
 
 void lapse_ring_file_retire(void)

@@ -21,7 +21,9 @@ LAPSE_SIGSAFE uint64_t lapse_ring_reserve(struct lapse_ring *ring, uint64_t word
         uint64_t tail = atomic_load_explicit(&control->tail, memory_order_acquire);
         if (head - tail > ring->mask + 1) /* stale head: the consumer is past it already */
             head = atomic_load_explicit(&control->head, memory_order_relaxed);
-        else if (head + words - tail > ring->mask + 1)
+        /* acquire: pairs with the release in lapse_ring_record, else the memory is not there yet */
+        else if (head + words - tail > ring->mask + 1 ||
+                 head + words > atomic_load_explicit(&ring->limit, memory_order_acquire))
             return ~UINT64_C(0);
         /* relaxed: nothing is published by head; the header word does that */
         else if (atomic_compare_exchange_weak_explicit(&control->head, &head, head + words,

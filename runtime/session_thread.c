@@ -4,6 +4,7 @@
 #include "clocks.h"
 #include "drain.h"
 #include "interpose_thread.h"
+#include "ring_file.h"
 #include "session.h"
 #include "state.h"
 #include "sys.h"
@@ -34,7 +35,7 @@ static void record_end(struct lapse_slot *slot)
     /* Late ticks reached no handler: ticks == recorded + dropped holds without them. */
     if (late)
         atomic_fetch_add_explicit(&lapse_slots.gone.late, late, memory_order_relaxed);
-    if (late && lapse_ring_push(&lapse_runtime.ring, &record))
+    if (late && lapse_ring_record(&record))
         atomic_fetch_add_explicit(&lapse_slots.gone.dropped_weight, record.weight_ns, memory_order_relaxed);
     else if (late)
         atomic_fetch_add_explicit(&lapse_slots.gone.weight, record.weight_ns, memory_order_relaxed);
@@ -43,7 +44,7 @@ static void record_end(struct lapse_slot *slot)
     record.kind = LAPSE_RECORD_THREAD_END;
     record.weight_ns = lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID);
     record.cut_cfa = 0;
-    lapse_ring_push(&lapse_runtime.ring, &record); /* a full ring costs only the end time */
+    lapse_ring_record(&record); /* a full ring costs only the end time */
     lapse_drain_start_if_needed();
 }
 

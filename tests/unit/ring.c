@@ -129,6 +129,28 @@ Test(ring, full_then_drain)
     close_rig(&rig);
 }
 
+Test(ring, nothing_is_written_behind_the_limit)
+{
+    struct rig rig;
+    struct lapse_record record;
+    open_rig(&rig, 64, 0);
+    struct lapse_record a = sample(1, 2), b = sample(2, 2), c = sample(3, 0);
+    atomic_store(&rig.ring.limit, 14);
+    cr_assert_eq(lapse_ring_push(&rig.ring, &a), 0);
+    cr_assert_eq(lapse_ring_push(&rig.ring, &b), -ENOBUFS);
+    cr_assert_eq(lapse_ring_push(&rig.ring, &c), 0);
+    expect(&rig, 1, 2);
+    expect(&rig, 3, 0);
+    cr_assert_eq(lapse_ring_push(&rig.ring, &c), -ENOBUFS, "handing back does not move the limit");
+    atomic_store(&rig.ring.limit, LAPSE_RING_NO_LIMIT);
+    for (int i = 0; i < 64; i++) {
+        cr_assert_eq(lapse_ring_push(&rig.ring, &b), 0);
+        expect(&rig, 2, 2);
+    }
+    cr_assert_eq(pop(&rig, &record), 0);
+    close_rig(&rig);
+}
+
 Test(ring, a_record_larger_than_the_ring_is_refused)
 {
     struct rig rig;
