@@ -15,7 +15,8 @@ static const char help[] =
     "Usage: lapse power [options] --gate WHAT:>LIMIT FILE\n"
     "\n"
     "Says how many runs a side `lapse diff` needs to show a change of the gate's size, judged by how much\n"
-    "the runs in FILE (lapse record --repeat N) differ and by their sampling error.\n"
+    "the runs in FILE (lapse record --repeat N) differ and by their sampling error. Of two commands that were\n"
+    "interleaved, the first one's runs count.\n"
     "\n"
     "  --gate WHAT:>LIMIT  as in lapse diff: total:>3%  func:NAME:>5%  self:NAME:>5%; may be repeated\n"
     "  --power P           wanted chance of seeing it, 0.5 to 0.99 (default 0.9)\n"
@@ -31,7 +32,7 @@ static void print_need(const struct lapse_gate *gate, const struct lapse_change 
         by = gate->by_ns / e->mean_ns;
     uint32_t needed = lapse_runs_needed(e, runs, by, power);
     char name[200];
-    lapse_terminal_name(name, sizeof name, change->name);
+    name[lapse_terminal_name(name, sizeof name - 1, change->name)] = '\0';
     printf("%s (%.1f %% of the time, %.0f samples a run): a change of %.3g %% ", name, 100 * e->share,
            (double)e->samples / runs, 100 * by);
     if (needed == UINT32_MAX)
@@ -40,9 +41,18 @@ static void print_need(const struct lapse_gate *gate, const struct lapse_change 
         printf("needs %u runs a side, about %.0f samples of it each\n", needed, (double)e->samples / runs * needed);
 }
 
+/* Of two commands that were interleaved, the first: the other one is what a change would be. */
+static uint32_t base_variant(const struct lapse_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (profile->processes[i].variant)
+            return 0;
+    return LAPSE_ANY_VARIANT;
+}
+
 static int print_needs(struct lapse_profile *profile, const struct lapse_gate *gates, uint32_t gate_count, double power)
 {
-    struct lapse_comparison_input side = { profile, LAPSE_ANY_VARIANT };
+    struct lapse_comparison_input side = { profile, base_variant(profile) };
     struct lapse_comparison *comparison;
     struct lapse_gate_findings findings;
     char error[256] = "";

@@ -42,6 +42,12 @@ expect 2 --gate 'self:chnaged_*:>10%' pair.lapse
 expect 1 --gate "$typo" --gate 'total:>3%' pair.lapse
 "$lapse" power --gate "$typo" pair.lapse >/dev/null 2>&1 && fail "power takes a gate that names nothing"
 
+# Power: the runs and samples are those of the first command, names are whole.
+"$lapse" power --gate 'total:>3%' --gate 'func:changed:>10%' pair.lapse >power.txt
+samples=$("$lapse" diff --format=tsv pair.lapse | awk -F'\t' '$1 == "total" { printf "%.0f", $9 / 6 }')
+grep -q "^total (100.0 % of the time, $samples samples a run)" power.txt || fail "power of the total: $(cat power.txt)"
+grep -q '^changed (.*needs [0-9]* runs a side' power.txt || fail "power of a function: $(cat power.txt)"
+
 # Functions that are on one side only: a new one counts in whole, one that is gone passes.
 for i in 1 2 3 4 5; do
     echo "main;kept 1000

@@ -16,6 +16,16 @@ cmake --build "$work/build" >/dev/null
 "$work/build/consumer" "$work/out" || fail "the consumer found no samples"
 [ -s "$work/out.lapse" ] || fail "the consumer left no recording"
 
+# By hand, as docs/LINKING.md has it: liblapse.a in front of the other libraries, and behind them.
+libdir=$(dirname "$(find "$work/prefix" -name liblapse.a)")
+for order in "-l:liblapse.a -lpthread -ldl" "-lpthread -ldl -l:liblapse.a"; do
+    # shellcheck disable=SC2086 # flags are words
+    cc "$2/examples/consumer/consumer.c" -I"$work/prefix/include" -L"$libdir" $order -Wl,@"$libdir/lapse/static.options" \
+        -o "$work/by-hand" 2>"$work/err" || fail "by hand, $order: $(cat "$work/err")"
+    rm -f "$work/hand"*
+    "$work/by-hand" "$work/hand" || fail "the program linked with $order found no samples"
+done
+
 # The same by pkg-config.
 PKG_CONFIG_PATH=$(find "$work/prefix" -name pkgconfig) && export PKG_CONFIG_PATH
 # shellcheck disable=SC2046 # flags are words
