@@ -181,8 +181,9 @@ int lapse_clock_create(struct lapse_slot *slot, uint64_t from_ns, bool armed)
 
 void lapse_clock_delete(struct lapse_slot *slot)
 {
-    int timer = atomic_exchange_explicit(&slot->timer, -1, memory_order_relaxed);
-    int fd = atomic_exchange_explicit(&slot->perf_fd, -1, memory_order_relaxed);
+    /* seq_cst: see lapse_slots_give_when_left and the handler's look at the timer */
+    int timer = atomic_exchange_explicit(&slot->timer, -1, memory_order_seq_cst);
+    int fd = atomic_exchange_explicit(&slot->perf_fd, -1, memory_order_seq_cst);
     if (timer >= 0)
         lapse_sys(SYS_timer_delete, timer);
     if (fd >= 0)

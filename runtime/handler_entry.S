@@ -49,6 +49,7 @@ lapse_handler_entry:
     movl %ebx, %edi
     movq %r12, %rsi
     movq %r13, %rdx
+    movq %rax, %rcx
     call lapse_handler_tick
 1:  leaq -24(%rbp), %rsp
     popq %r13

@@ -25,7 +25,7 @@
 
 LAPSE_SIGSAFE uintptr_t lapse_handler_enter(int signal, siginfo_t *info, void *context,
                                             uintptr_t return_address);
-LAPSE_SIGSAFE void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *context);
+LAPSE_SIGSAFE void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *context, uintptr_t stack);
 
 /* The slot whose tick this is, NULL when it is none of ours. Nothing in siginfo is trusted: the
  * number is checked against the cookie and the table, then the timer against the slot's. */
@@ -44,13 +44,19 @@ static LAPSE_SIGSAFE struct lapse_slot *slot_of_tick(int signal, const siginfo_t
     return NULL;
 }
 
-/* A slot may have changed hands since the tick was sent. */
+/* A slot may have changed hands since the tick was sent. seq_cst: who takes a slot away takes its timer
+ * first and then looks at `inside`; we count ourselves in first and then look at the timer. */
 static LAPSE_SIGSAFE bool tick_is_current(const struct lapse_slot *slot, const siginfo_t *info)
 {
-    /* relaxed: written by this thread before the timer was armed, or by the scan before it armed it */
     if (info->si_code == SI_TIMER)
-        return atomic_load_explicit(&slot->timer, memory_order_relaxed) == info->si_timerid;
-    return atomic_load_explicit(&slot->perf_fd, memory_order_relaxed) == info->si_fd;
+        return atomic_load_explicit(&slot->timer, memory_order_seq_cst) == info->si_timerid;
+    return atomic_load_explicit(&slot->perf_fd, memory_order_seq_cst) == info->si_fd;
+}
+
+static LAPSE_SIGSAFE void leave(struct lapse_slot *slot)
+{
+    /* release: everything before; pairs with the acquire of who waits until we are outside */
+    atomic_fetch_sub_explicit(&slot->inside, 1, memory_order_release);
 }
 
 bool lapse_session_owns_tick(int signal, const void *siginfo)
@@ -70,9 +76,12 @@ LAPSE_SIGSAFE uintptr_t lapse_handler_enter(int signal, siginfo_t *info, void *c
         lapse_interpose_foreign(signal, info, context, return_address);
         return 0;
     }
-    if (!tick_is_current(slot, info) || !lapse_interpose_from_kernel(return_address))
-        return 0;
-    return lapse_slot_stack_top(slot);
+    /* From here on the slot stays this thread's, and no session ends and begins: its stack is ours. */
+    atomic_fetch_add_explicit(&slot->inside, 1, memory_order_seq_cst);
+    if (tick_is_current(slot, info) && lapse_interpose_from_kernel(return_address))
+        return lapse_slot_stack_top(slot);
+    leave(slot);
+    return 0;
 }
 
 static LAPSE_SIGSAFE void count(_Atomic uint64_t *counter, uint64_t by)
@@ -147,17 +156,16 @@ static LAPSE_SIGSAFE void note_cost(struct lapse_slot *slot, uint64_t ticks, uin
                           memory_order_relaxed);
 }
 
-/* Context: the slot's own stack. */
-LAPSE_SIGSAFE void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *context)
+/* Context: the slot's own stack, whose top tells the slot. */
+LAPSE_SIGSAFE void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *context, uintptr_t stack)
 {
     int saved = errno;
-    struct lapse_slot *slot = slot_of_tick(signal, info);
+    struct lapse_slot *slot = lapse_slot_of_stack(stack);
+    (void)signal;
     uint64_t expiries = 1;
     if (info->si_code == SI_TIMER && info->si_overrun > 0)
         expiries += (uint64_t)info->si_overrun;
-    /* seq_cst: pairs with lapse_session_wait_for_handlers, which stores the state and then looks at
-     * `inside`: one of the two sees the other */
-    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst);
+    /* seq_cst: pairs with the stop, which stores the state and then looks at `inside`: one sees the other */
     if (atomic_load_explicit(&lapse_runtime.state, memory_order_seq_cst) == LAPSE_STATE_RUNNING) {
         uint64_t time = now_ns();
         uint64_t weight = expiries * atomic_load_explicit(&slot->period_ns, memory_order_relaxed);
@@ -173,7 +181,6 @@ LAPSE_SIGSAFE void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *c
             lapse_drain_start_if_needed();
         }
     }
-    /* release: everything above; pairs with the acquire in lapse_session_wait_for_handlers */
-    atomic_store_explicit(&slot->inside, 0, memory_order_release);
+    leave(slot);
     errno = saved;
 }

@@ -65,7 +65,7 @@ static void drop(struct lapse_slot *slot)
     if (!lapse_slots_claim(slot))
         return;
     lapse_clock_delete(slot);
-    lapse_slots_give(slot);
+    lapse_slots_give_when_left(slot);
 }
 
 void lapse_scan_disown(const struct lapse_slot *own, int32_t tid)

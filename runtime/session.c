@@ -102,7 +102,7 @@ static void drop_slot(struct lapse_slot *slot, void *context)
     (void)context;
     lapse_clock_delete(slot);
     if (lapse_slots_claim(slot))
-        lapse_slots_give(slot);
+        lapse_slots_give_when_left(slot);
 }
 
 /* Until every handler (and writer of a span) that saw the old state has left, or for a bounded time. */

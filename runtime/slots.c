@@ -7,6 +7,8 @@
 
 #include "sys.h"
 
+#define LEAVE_NS UINT64_C(100000000) /* as long as a stop waits for handlers */
+
 struct lapse_slots lapse_slots;
 
 static uint64_t round_page(uint64_t size)
@@ -84,7 +86,6 @@ struct lapse_slot *lapse_slots_take(void)
     atomic_store_explicit(&slot->tid, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->timer, -1, memory_order_relaxed);
     atomic_store_explicit(&slot->perf_fd, -1, memory_order_relaxed);
-    atomic_store_explicit(&slot->inside, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->costly, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->delivered, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->period_ns, 0, memory_order_relaxed);
@@ -134,6 +135,18 @@ void lapse_slots_give(struct lapse_slot *slot)
                                                   memory_order_release, memory_order_relaxed));
 }
 
+void lapse_slots_give_when_left(struct lapse_slot *slot)
+{
+    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + LEAVE_NS;
+    /* seq_cst: see tick_is_current */
+    while (atomic_load_explicit(&slot->inside, memory_order_seq_cst)) {
+        if (lapse_sys_clock(CLOCK_MONOTONIC) > deadline)
+            return;
+        lapse_sys(SYS_sched_yield);
+    }
+    lapse_slots_give(slot);
+}
+
 void lapse_slots_reset(uint32_t cookie)
 {
     uint32_t count = atomic_load_explicit(&lapse_slots.count, memory_order_relaxed);
@@ -148,6 +161,7 @@ void lapse_slots_reset(uint32_t cookie)
         if (!slot)
             continue;
         slot->index = i;
+        atomic_store_explicit(&slot->inside, 0, memory_order_relaxed); /* those threads are not here */
         memset((void *)&slot->counts, 0, sizeof slot->counts);
         atomic_store_explicit(&slot->adopted, false, memory_order_relaxed);
         atomic_fetch_add_explicit(&lapse_slots.living, 1, memory_order_relaxed);

@@ -60,7 +60,7 @@ struct lapse_slot {
     bool mask_wish;             /* the host's mask, from parent to new thread */
 
     /* Written by the handler. */
-    alignas(64) _Atomic uint32_t inside; /* 1 while the handler runs */
+    alignas(64) _Atomic uint32_t inside; /* handlers that run or decide whether to: 1; 2 beside a late tick */
     _Atomic uint32_t costly;             /* ticks in a row whose handler took more than its share */
     _Atomic uint64_t delivered;          /* expiries since the timer was armed, overruns included */
     struct lapse_slot_counts counts;
@@ -91,6 +91,9 @@ void lapse_slots_init(uint32_t depth, uint32_t cookie);
 struct lapse_slot *lapse_slots_take(void);
 /* Hand a slot back that the caller has claimed (TAKEN, or ENDING by lapse_slots_claim). */
 void lapse_slots_give(struct lapse_slot *slot);
+/* The same for another thread's slot, whose timer is gone: a tick that was on its way may be on the slot's
+ * stack still. A thread that is stopped there keeps the slot for good. */
+void lapse_slots_give_when_left(struct lapse_slot *slot);
 /* LIVE -> ENDING; false when someone else did. */
 bool lapse_slots_claim(struct lapse_slot *slot);
 
@@ -99,6 +102,7 @@ LAPSE_SIGSAFE struct lapse_slot *lapse_slots_at(uint32_t index);
 LAPSE_SIGSAFE uint64_t *lapse_slot_pcs(struct lapse_slot *slot);
 LAPSE_SIGSAFE struct lapse_trail *lapse_slot_trail(struct lapse_slot *slot);
 LAPSE_SIGSAFE uintptr_t lapse_slot_stack_top(struct lapse_slot *slot);
+LAPSE_SIGSAFE struct lapse_slot *lapse_slot_of_stack(uintptr_t top);
 
 /* After fork, in the child: every slot is free again. */
 void lapse_slots_reset(uint32_t cookie);

@@ -25,5 +25,10 @@ LAPSE_SIGSAFE struct lapse_trail *lapse_slot_trail(struct lapse_slot *slot)
 
 LAPSE_SIGSAFE uintptr_t lapse_slot_stack_top(struct lapse_slot *slot)
 {
-    return ((uintptr_t)slot + lapse_slots.stride) & ~(uintptr_t)15;
+    return (uintptr_t)slot + lapse_slots.stride; /* whole pages */
+}
+
+LAPSE_SIGSAFE struct lapse_slot *lapse_slot_of_stack(uintptr_t top)
+{
+    return (struct lapse_slot *)(top - lapse_slots.stride);
 }

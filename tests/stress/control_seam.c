@@ -17,7 +17,7 @@
 #include "sys.h"
 
 uintptr_t lapse_handler_enter(int signal, siginfo_t *info, void *context, uintptr_t return_address);
-void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *context);
+void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *context, uintptr_t stack);
 void states_tick(void);
 void states_thread_end(void);
 
@@ -69,7 +69,7 @@ int lapse_clock_create(struct lapse_slot *slot, uint64_t from_ns, bool is_armed)
 void lapse_clock_delete(struct lapse_slot *slot)
 {
     lapse_clock_disarm(slot);
-    atomic_store_explicit(&slot->timer, -1, memory_order_relaxed);
+    atomic_store_explicit(&slot->timer, -1, memory_order_seq_cst);
 }
 
 /* Between the look at the timer and the handler anything may happen, as with a signal on its way. */
@@ -86,8 +86,9 @@ void states_tick(void)
     info.si_timerid = atomic_load_explicit(&slot->timer, memory_order_relaxed);
     if (info.si_timerid < 0 || getcontext(&context))
         return;
-    if (lapse_handler_enter(lapse_runtime.signal, &info, &context, (uintptr_t)lapse_taken.restorer))
-        lapse_handler_tick(lapse_runtime.signal, &info, &context);
+    uintptr_t stack = lapse_handler_enter(lapse_runtime.signal, &info, &context, (uintptr_t)lapse_taken.restorer);
+    if (stack)
+        lapse_handler_tick(lapse_runtime.signal, &info, &context, stack);
 }
 
 void states_thread_end(void)
