@@ -56,7 +56,8 @@ static int loss_notes(struct lapse_profile *profile)
         error |= note(profile, "%" PRIu64 " stacks without their outer frames: below [unwind failed]",
                       lost->unwind_failures);
     if (lost->unsampled_threads)
-        error |= note(profile, "%" PRIu64 " threads could not be sampled, %.3f s of CPU time",
+        error |= note(profile, "%" PRIu64 " threads were not sampled, since no timer was to be had or they block the "
+                      "signal by raw system calls: %.3f s of CPU time, shown as [not sampled]",
                       lost->unsampled_threads, seconds(lost->unsampled_ns));
     if (lost->lost_samples || lost->write_errors)
         error |= note(profile, "%" PRIu64 " samples could not be written (%" PRIu64 " failed writes)",

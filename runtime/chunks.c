@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "annotations.h"
+#include "clocks.h"
 #include "drain.h"
 #include "message.h"
 #include "state.h"
@@ -21,6 +22,7 @@ enum { /* fields of Chunk */
 };
 
 #define FULL (LAPSE_CHUNK_MAX / 4 * 3)
+#define NAMES_EVERY_NS UINT64_C(500000000) /* a thread's name is a file of /proc */
 #define LABEL_BYTES 1024 /* of a key, a value or a span's name; the rest is cut off */
 
 static bool send(struct lapse_store *store)
@@ -196,6 +198,7 @@ static bool put_thread(struct lapse_store *store, struct lapse_store_thread *thr
     lapse_wire_uint(wire, 4, thread->start_ns);
     lapse_wire_uint(wire, 5, thread->end_ns);
     lapse_wire_uint(wire, 6, thread->cpu_ns);
+    lapse_wire_uint(wire, 7, thread->unsampled);
     lapse_wire_end(wire, mark);
     thread->changed = false;
     return true;
@@ -305,6 +308,22 @@ static void put_samples(struct lapse_store *store, struct lapse_store_thread *th
     thread->first = thread->last = LAPSE_NO_SAMPLE;
 }
 
+/* Of those that have ended, and of those that live, so far. */
+static uint64_t unsampled_ns(void)
+{
+    /* relaxed: statistics */
+    uint64_t sum = atomic_load_explicit(&lapse_runtime.unsampled_ns, memory_order_relaxed);
+    uint32_t count = atomic_load_explicit(&lapse_slots.count, memory_order_acquire);
+    if (!atomic_load_explicit(&lapse_runtime.unsampled_threads, memory_order_relaxed))
+        return sum;
+    for (uint32_t i = 0; i < count; i++) {
+        struct lapse_slot *slot = lapse_slots_at(i);
+        if (slot && atomic_load_explicit(&slot->state, memory_order_acquire) == LAPSE_SLOT_LIVE)
+            sum += lapse_clock_unsampled(slot);
+    }
+    return sum;
+}
+
 static void put_counters(struct lapse_store *store)
 {
     struct lapse_slot_totals totals;
@@ -314,7 +333,7 @@ static void put_counters(struct lapse_store *store)
         totals.ticks, totals.merged, totals.recorded, totals.dropped_full, totals.dropped_gate,
         totals.truncated, totals.failures, totals.guessed,
         atomic_load_explicit(&lapse_runtime.unsampled_threads, memory_order_relaxed),
-        atomic_load_explicit(&lapse_runtime.unsampled_ns, memory_order_relaxed),
+        unsampled_ns(),
         store->late_ticks, totals.handler_ns,
         lapse_drain_cpu_ns(),
         atomic_load_explicit(&lapse_runtime.rate_lowered, memory_order_relaxed),
@@ -356,9 +375,13 @@ void lapse_store_write(struct lapse_store *store)
     }
     if (!put_modules(store))
         return;
+    uint64_t now = lapse_sys_clock(CLOCK_MONOTONIC);
+    bool reads_names = now - store->names_read_ns >= NAMES_EVERY_NS;
+    if (reads_names)
+        store->names_read_ns = now;
     for (uint32_t i = 0; i < store->thread_count; i++) {
         struct lapse_store_thread *thread = store->threads[i];
-        if (thread->first != LAPSE_NO_SAMPLE && !thread->end_ns)
+        if (reads_names && thread->first != LAPSE_NO_SAMPLE && !thread->end_ns)
             lapse_store_read_name(thread); /* threads name themselves after they have begun */
         if (!put_thread(store, thread))
             return;

@@ -63,6 +63,15 @@ uint64_t lapse_clock_late(const struct lapse_slot *slot)
     return expected > delivered ? expected - delivered : 0;
 }
 
+uint64_t lapse_clock_unsampled(const struct lapse_slot *slot)
+{
+    if (atomic_load_explicit(&slot->timer, memory_order_relaxed) < 0 &&
+        atomic_load_explicit(&slot->perf_fd, memory_order_relaxed) < 0)
+        return lapse_sys_clock(lapse_clock_of_thread(atomic_load_explicit(&slot->tid, memory_order_relaxed)));
+    return atomic_load_explicit(&slot->blocked, memory_order_relaxed)
+               ? lapse_clock_late(slot) * atomic_load_explicit(&slot->period_ns, memory_order_relaxed) : 0;
+}
+
 /* The kernel first fires at the first expiry that lies ahead; those between from_ns and now are due
  * at once and count as late. */
 void lapse_clock_arm(struct lapse_slot *slot, uint64_t from_ns)

@@ -32,6 +32,10 @@ void lapse_clock_lower_rate(struct lapse_slot *slot);
  * none). Exact when called by the thread itself with signals blocked. */
 uint64_t lapse_clock_late(const struct lapse_slot *slot);
 
+/* CPU time that no tick can stand for: the thread has no timer, or keeps the signal blocked. 0 for
+ * others. Any thread. */
+uint64_t lapse_clock_unsampled(const struct lapse_slot *slot);
+
 /* The slot whose perf event has this descriptor, or NULL. Handler. */
 #define LAPSE_CLOCK_FDS 65536u
 extern _Atomic uint32_t lapse_clock_slot_by_fd[LAPSE_CLOCK_FDS]; /* slot number + 1, by low bits */

@@ -17,7 +17,7 @@
 #define MS UINT64_C(1000000)
 #define INTERVAL_LEAST (10 * MS)
 #define INTERVAL_FIRST (50 * MS)
-#define INTERVAL_MOST (1000 * MS)
+#define INTERVAL_MOST (250 * MS) /* what a kill loses, at most */
 #define SCAN_LEAST (500 * MS)
 #define WARY_FOR (3000 * MS)
 
@@ -110,12 +110,16 @@ static void take_late_ticks(void)
         struct lapse_slot *slot = lapse_slots_at(i);
         if (!slot || atomic_load_explicit(&slot->state, memory_order_acquire) != LAPSE_SLOT_LIVE)
             continue;
-        uint64_t late = lapse_clock_late(slot);
+        uint64_t late = lapse_clock_late(slot), unsampled = lapse_clock_unsampled(slot);
         uint64_t period = atomic_load_explicit(&slot->period_ns, memory_order_relaxed);
-        if (late)
-            lapse_store_late(&lapse_store, slot->thread,
-                             (uint32_t)atomic_load_explicit(&slot->tid, memory_order_relaxed), late,
-                             late * period, now);
+        const struct lapse_record record = {
+            .kind = LAPSE_RECORD_NOT_SAMPLED, .flags = unsampled ? LAPSE_RECORD_UNSAMPLED : 0,
+            .thread = slot->thread, .tid = (uint32_t)atomic_load_explicit(&slot->tid, memory_order_relaxed),
+            .time_ns = now, .weight_ns = unsampled ? unsampled : late * period,
+            .cut_cfa = unsampled ? unsampled / lapse_runtime.period_ns : late,
+        };
+        if (record.cut_cfa)
+            lapse_store_record(&lapse_store, &record);
     }
 }
 
@@ -125,6 +129,7 @@ void lapse_drain_finish(void)
     if (!lapse_store_init(&lapse_store)) {
         take_records();
         take_late_ticks();
+        lapse_store.names_read_ns = 0; /* once more */
         write_records();
         if (lapse_store.header_written || lapse_store.samples) {
             lapse_outputs_write(&lapse_store, deadline);

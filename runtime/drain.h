@@ -103,9 +103,15 @@ void lapse_scan_threads(void);
 /* Child of a fork: whoever was looking is not here. */
 void lapse_scan_forget(void);
 
+/* The thread's mask is `mask`: if ticks are due that did not come, is it for that? Counts it once. */
+struct lapse_slot;
+void lapse_scan_note_blocked(struct lapse_slot *slot, uint64_t mask);
+
+/* clone() has made this thread: it ticks from now on. Any host thread. */
+void lapse_scan_adopt(int32_t tid);
+
 /* By a thread whose own slot has just become LIVE: take back what a scan made for it meanwhile. Every
  * signal is blocked. Returns at once while no thread lives that a scan found. */
-struct lapse_slot;
 void lapse_scan_disown(const struct lapse_slot *own, int32_t tid);
 
 #endif

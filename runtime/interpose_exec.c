@@ -4,9 +4,7 @@
  * session goes on. In a vfork child none of this happens: the session is its parent's.
  *
  * A new image inherits the host's wish for our signal (ignored, blocked), not what the kernel had.
- * Limits: a posix_spawn child of a host that ignores our signal finds it at its default; with
- * LAPSE_FOLLOW=0, children of system() and popen() are profiled all the same, since these read the
- * environment inside the C library and the host's environment is never changed.
+ * Limit: a posix_spawn child of a host that ignores our signal finds it at its default.
  *
  * Called by the host, also from signal handlers and vfork children: no malloc. */
 #include "interpose.h"

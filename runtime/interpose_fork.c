@@ -19,6 +19,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "drain.h"
 #include "interpose_state.h"
 #include "real.h"
 #include "session.h"
@@ -130,8 +131,14 @@ LAPSE_INTERPOSE int clone(int (*function)(void *), void *stack, int flags, void 
     void *tls = va_arg(more, void *);
     pid_t *child_tid = va_arg(more, pid_t *);
     va_end(more);
-    if ((flags & CLONE_VM) || !function || !stack || !lapse_session_was_mine())
-        return LAPSE_REAL(clone)(function, stack, flags, argument, parent_tid, tls, child_tid);
+    if ((flags & CLONE_VM) || !function || !stack || !lapse_session_was_mine()) {
+        int made = LAPSE_REAL(clone)(function, stack, flags, argument, parent_tid, tls, child_tid);
+        int error = errno;
+        if (made > 0 && (flags & CLONE_THREAD))
+            lapse_scan_adopt(made);
+        errno = error;
+        return made;
+    }
     struct clone_start start = { function, argument };
     lapse_session_fork_prepare();
     int pid = LAPSE_REAL(clone)(start_copy, stack, flags, &start, parent_tid, tls, child_tid);

@@ -15,6 +15,7 @@
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -43,6 +44,9 @@ struct sembuf;
     F(int, execvpe, (const char *, char *const *, char *const *)) \
     F(int, fexecve, (int, char *const *, char *const *)) \
     F(int, execveat, (int, const char *, char *const *, char *const *, int)) \
+    F(int, system, (const char *)) \
+    F(FILE *, popen, (const char *, const char *)) \
+    F(int, pclose, (FILE *)) \
     F(void, _exit, (int)) \
     F(void, quick_exit, (int)) \
     F(void, abort, (void)) \

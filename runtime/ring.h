@@ -63,6 +63,7 @@ enum lapse_record_kind {
 enum lapse_record_flags {
     LAPSE_RECORD_TRUNCATED = 1,
     LAPSE_RECORD_FAILED = 2,
+    LAPSE_RECORD_UNSAMPLED = 4, /* of NOT_SAMPLED: no tick could come to the thread */
 };
 
 /* What a reader has to know of a process that died before it made its spool. */

@@ -8,6 +8,7 @@
 
 #include "clocks.h"
 #include "drain.h"
+#include "message.h"
 #include "session.h"
 #include "state.h"
 #include "sys.h"
@@ -116,6 +117,61 @@ static void take_entry(const struct directory_entry *entry)
         adopt(tid);
 }
 
+void lapse_scan_adopt(int32_t tid)
+{
+    if (lapse_session_is_mine())
+        adopt(tid);
+}
+
+#define BLOCKED_LEAST 4 /* ticks; up to that, late ones are the kernel's own granularity */
+
+void lapse_scan_note_blocked(struct lapse_slot *slot, uint64_t mask)
+{
+    if ((mask & (UINT64_C(1) << (lapse_runtime.signal - 1))) && lapse_clock_late(slot) >= BLOCKED_LEAST &&
+        !atomic_exchange_explicit(&slot->blocked, true, memory_order_relaxed))
+        atomic_fetch_add_explicit(&lapse_runtime.unsampled_threads, 1, memory_order_relaxed);
+}
+
+/* What another thread blocks, 0 when that cannot be read. */
+static uint64_t blocked_by(int32_t tid)
+{
+    static char status[4096];
+    char path[64];
+    uint64_t mask = 0;
+    struct lapse_text text = { path, 0, sizeof path };
+    lapse_text_string(&text, "/proc/self/task/");
+    lapse_text_number(&text, (uint64_t)tid);
+    lapse_text_string(&text, "/status");
+    long fd = lapse_sys(SYS_open, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    long size = lapse_sys(SYS_read, fd, status, sizeof status - 1);
+    lapse_sys(SYS_close, fd);
+    status[size > 0 ? size : 0] = 0;
+    const char *at = strstr(status, "\nSigBlk:\t");
+    for (at += at ? 9 : 0; at && ((*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f')); at++)
+        mask = mask << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+    return mask;
+}
+
+/* No tick came since the last look, though some were due. */
+static void look_for_blocked(void)
+{
+    for (uint32_t i = 0; i < KNOWN_SIZE; i++) {
+        struct lapse_slot *slot = known[i].tid ? lapse_slots_at(known[i].slot - 1) : NULL;
+        if (!slot || slot->scan_missed)
+            continue;
+        uint64_t delivered = atomic_load_explicit(&slot->delivered, memory_order_relaxed);
+        bool still = delivered == slot->scan_delivered;
+        slot->scan_delivered = delivered;
+        if (!still)
+            atomic_store_explicit(&slot->blocked, false, memory_order_relaxed);
+        if (still && !atomic_load_explicit(&slot->blocked, memory_order_relaxed) &&
+            lapse_clock_late(slot) >= BLOCKED_LEAST)
+            lapse_scan_note_blocked(slot, blocked_by(known[i].tid));
+    }
+}
+
 static void clean_up(void)
 {
     for (uint32_t i = 0; i < KNOWN_SIZE; i++) {
@@ -140,6 +196,7 @@ void lapse_scan_threads(void)
                 at += entry->size;
             }
         lapse_sys(SYS_close, fd);
+        look_for_blocked();
         clean_up();
     }
     atomic_store_explicit(&scanning, 0, memory_order_release);

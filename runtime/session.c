@@ -94,7 +94,8 @@ static void arm(struct lapse_slot *slot, void *context)
 
 static void add_late(struct lapse_slot *slot, void *context)
 {
-    *(uint64_t *)context += lapse_clock_late(slot);
+    uint64_t unsampled = lapse_clock_unsampled(slot);
+    *(uint64_t *)context += unsampled ? unsampled / lapse_runtime.period_ns : lapse_clock_late(slot);
 }
 
 static void drop_slot(struct lapse_slot *slot, void *context)

@@ -28,10 +28,13 @@ static void record_end(struct lapse_slot *slot)
         .weight_ns = late * atomic_load_explicit(&slot->period_ns, memory_order_relaxed),
         .cut_cfa = late,
     };
-    if (atomic_load_explicit(&slot->timer, memory_order_relaxed) < 0 &&
-        atomic_load_explicit(&slot->perf_fd, memory_order_relaxed) < 0) /* none could be had */
-        atomic_fetch_add_explicit(&lapse_runtime.unsampled_ns, lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID),
-                                  memory_order_relaxed);
+    uint64_t unsampled = lapse_clock_unsampled(slot);
+    if (unsampled) {
+        record.flags = LAPSE_RECORD_UNSAMPLED;
+        record.weight_ns = unsampled;
+        record.cut_cfa = late = unsampled / lapse_runtime.period_ns;
+        atomic_fetch_add_explicit(&lapse_runtime.unsampled_ns, unsampled, memory_order_relaxed);
+    }
     /* Late ticks reached no handler: ticks == recorded + dropped holds without them. */
     if (late)
         atomic_fetch_add_explicit(&lapse_slots.gone.late, late, memory_order_relaxed);
@@ -44,6 +47,7 @@ static void record_end(struct lapse_slot *slot)
     record.kind = LAPSE_RECORD_THREAD_END;
     record.weight_ns = lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID);
     record.cut_cfa = 0;
+    record.flags = 0;
     lapse_ring_record(&record); /* a full ring costs only the end time */
     lapse_drain_start_if_needed();
 }
@@ -56,6 +60,7 @@ void lapse_session_thread_end(void)
     uint64_t mask = lapse_sys_block_signals();
     lapse_thread_forget_self();
     if (lapse_session_is_mine() && lapse_slots_claim(slot)) {
+        lapse_scan_note_blocked(slot, mask);
         record_end(slot);
         lapse_clock_delete(slot);
         lapse_slots_give(slot);

@@ -93,9 +93,11 @@ struct lapse_slot *lapse_slots_take(void)
     memset((void *)&slot->counts, 0, sizeof slot->counts);
     slot->due_before = slot->first_ns = slot->start_ns = 0;
     slot->rounds = slot->scan_missed = 0;
+    slot->scan_delivered = 0;
     slot->mask_wish = false;
     atomic_store_explicit(&slot->adopted, false, memory_order_relaxed);
     atomic_store_explicit(&slot->excluded, false, memory_order_relaxed);
+    atomic_store_explicit(&slot->blocked, false, memory_order_relaxed);
     slot->thread = atomic_fetch_add_explicit(&lapse_slots.next_thread, 1, memory_order_relaxed) + 1;
     atomic_fetch_add_explicit(&lapse_slots.living, 1, memory_order_relaxed);
     atomic_store_explicit(&slot->state, LAPSE_SLOT_TAKEN, memory_order_release);

@@ -47,6 +47,7 @@ struct lapse_slot {
     _Atomic int32_t timer;      /* kernel's timer id, -1: none */
     _Atomic int32_t perf_fd;    /* -1: none */
     uint32_t scan_missed;       /* the scan's: looks without finding the thread */
+    uint64_t scan_delivered;    /* the scan's: what had been delivered at the last look */
     struct lapse_stack_bounds stack;
     uint64_t start_ns;
     uint64_t first_ns;          /* the thread's CPU time at the first expiry since it was armed */
@@ -57,6 +58,7 @@ struct lapse_slot {
     uint32_t rounds;            /* of key destructors at the thread's end */
     _Atomic bool adopted;       /* made by the scan for a thread that had none */
     _Atomic bool excluded;      /* the thread asked not to be sampled: never armed */
+    _Atomic bool blocked;       /* by a raw system call: its ticks do not come */
     bool mask_wish;             /* the host's mask, from parent to new thread */
 
     /* Written by the handler. */

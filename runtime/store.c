@@ -132,15 +132,15 @@ static void add_sample(struct lapse_store *store, struct lapse_store_thread *thr
     thread->last = at;
 }
 
-void lapse_store_late(struct lapse_store *store, uint32_t thread_id, uint32_t tid, uint64_t ticks,
-                      uint64_t weight_ns, uint64_t time_ns)
+/* Weight without a stack: ticks that were due and never came, their number in place of the CFA. */
+static void add_late(struct lapse_store *store, struct lapse_store_thread *thread,
+                     const struct lapse_record *record)
 {
-    struct lapse_store_thread *thread = lapse_store_thread(store, thread_id, tid);
-    if (!thread)
-        return;
-    struct lapse_pending sample = { .time_ns = time_ns, .weight_ns = weight_ns };
+    struct lapse_pending sample = { .time_ns = record->time_ns, .weight_ns = record->weight_ns };
     sample.node = lapse_call_tree_child(store->tree, 0, 0, LAPSE_PSEUDO_NOT_SAMPLED, 0);
-    store->late_ticks += ticks;
+    store->late_ticks += record->cut_cfa;
+    if (record->flags & LAPSE_RECORD_UNSAMPLED)
+        thread->unsampled = thread->changed = true;
     add_sample(store, thread, &sample);
     thread->depth = 0; /* the next stack shares nothing with this one */
 }
@@ -160,15 +160,11 @@ static void name_thread(struct lapse_store_thread *thread, uint64_t name)
 
 void lapse_store_record(struct lapse_store *store, const struct lapse_record *record)
 {
-    if (record->kind == LAPSE_RECORD_NOT_SAMPLED) {
-        uint64_t ticks = record->cut_cfa; /* carries the number of expiries */
-        lapse_store_late(store, record->thread, record->tid, ticks, record->weight_ns, record->time_ns);
-        return;
-    }
     struct lapse_store_thread *thread = lapse_store_thread(store, record->thread, record->tid);
     if (!thread)
         return;
     switch (record->kind) {
+    case LAPSE_RECORD_NOT_SAMPLED: add_late(store, thread, record); return;
     case LAPSE_RECORD_THREAD_END: end_thread(thread, record); return;
     case LAPSE_RECORD_SPAN: lapse_store_span(store, thread->id, record); return;
     case LAPSE_RECORD_THREAD_NAME: name_thread(thread, record->cut_cfa); return;

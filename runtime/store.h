@@ -30,6 +30,7 @@ struct lapse_store_thread {
     uint64_t start_ns, end_ns, cpu_ns, last_ns;
     char name[64];
     bool named;               /* by the application, not by the kernel */
+    bool unsampled;           /* no tick could come */
     bool changed;             /* to be written */
     uint32_t first, last;     /* its pending samples, by number */
     uint64_t *pcs;            /* stack of its last sample, root first */
@@ -89,6 +90,7 @@ struct lapse_store {
     struct lapse_store_thread **threads;
     uint32_t thread_count, threads_capacity;
     struct lapse_store_thread *thread_buckets[LAPSE_THREAD_BUCKETS];
+    uint64_t names_read_ns;
     struct lapse_pending *pending;
     uint32_t pending_count;
 
@@ -123,9 +125,6 @@ extern _Atomic uint32_t lapse_store_unloading;
 int lapse_store_init(struct lapse_store *store);
 /* Take one record in. */
 void lapse_store_record(struct lapse_store *store, const struct lapse_record *record);
-/* Weight without a stack: `ticks` of `thread` that were due and never came. */
-void lapse_store_late(struct lapse_store *store, uint32_t thread, uint32_t tid, uint64_t ticks,
-                      uint64_t weight_ns, uint64_t time_ns);
 struct lapse_store_thread *lapse_store_thread(struct lapse_store *store, uint32_t id, uint32_t tid);
 
 /* Look at the thread's name; a new one is written again. */

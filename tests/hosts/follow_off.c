@@ -24,6 +24,34 @@ static int look(void)
     return 40 + lapse + 2 * !other;
 }
 
+/* The shell and what it runs; they have the program's own environment, without the other library. */
+static void shells(void)
+{
+    char command[4200], line[64] = "";
+    sigset_t now;
+    snprintf(command, sizeof command, "%s --look; test $? = 42 && exec %s --look", host_self(), host_self());
+    HOST_CHECK(system(NULL) != 0, "no shell");
+    int status = system(command);
+    HOST_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42, "system: 0x%x", (unsigned)status);
+    status = system("kill -9 $$");
+    HOST_CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "killed shell: 0x%x", (unsigned)status);
+    sigprocmask(SIG_BLOCK, NULL, &now);
+    HOST_CHECK(!sigismember(&now, SIGCHLD), "SIGCHLD stays blocked");
+    FILE *other = popen("cat >/dev/null", "w"), *stream = popen(command, "r");
+    HOST_CHECK(other && stream, "popen: %d", errno);
+    if (!other || !stream)
+        return;
+    status = pclose(other); /* ends only if the second shell does not hold the first one's pipe */
+    HOST_CHECK(status == 0, "pclose of a writer: 0x%x", (unsigned)status);
+    status = pclose(stream);
+    HOST_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42, "pclose: 0x%x", (unsigned)status);
+    stream = popen("echo 4711; exit 3", "r");
+    HOST_CHECK(stream && fgets(line, sizeof line, stream) && !strcmp(line, "4711\n"), "read: %s", line);
+    status = stream ? pclose(stream) : -1;
+    HOST_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3, "pclose of a reader: 0x%x", (unsigned)status);
+    HOST_CHECK(!popen("true", "rw") && errno == EINVAL, "popen, both ways: %d", errno);
+}
+
 int main(int count, char **arguments)
 {
     (void)arguments;
@@ -60,5 +88,6 @@ int main(int count, char **arguments)
         host_expect_exit("forked", pid, 41);
         HOST_CHECK(getenv("LD_PRELOAD") == own, "own environment");
     }
+    shells();
     return host_end();
 }

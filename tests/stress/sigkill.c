@@ -25,7 +25,7 @@
 #define THREADS 3
 #define KILL_WITHIN_US 300000       /* record: short, so that many fall into the first turns */
 #define KILL_WITHIN_US_ALONE 1800000
-#define INTERVAL_S 1.0              /* the longest drain interval */
+#define INTERVAL_S 0.25             /* the longest drain interval */
 #define TOLERANCE_S 0.1             /* start-up, late ticks, the interval's own lateness under load */
 #define NOT_SAMPLED 3               /* enum Pseudo of docs/lapse.proto */
 

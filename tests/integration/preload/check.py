@@ -272,6 +272,36 @@ def case_raw_signal():
     require(1 < int(run.facts["signal_taken"]) <= 10, "fight: given up: " + run.facts["signal_taken"])
 
 
+def case_raw_threads():
+    """Threads that block everything by a raw system call cannot be sampled: said, and their time is there.
+    One that clone() made is sampled at once, though no other thread ever ticks."""
+    run = Run([HOSTS + "/raw_signal", "blocked"])
+    check_total("blocked", run, tolerance=0.1)
+    lost = run.share(lambda stack: "[not sampled]" in stack)
+    require(0.75 <= lost <= 0.97 and run.facts["unsampled_threads"] == "1",
+            "blocked: %.1f %% not sampled, %s thread" % (100 * lost, run.facts["unsampled_threads"]))
+    run = Run([HOSTS + "/raw_signal", "clone"])
+    seen = run.share(lambda stack: "in_clone" in stack)
+    require(run.status == 0 and seen > 0.9, "clone: %.1f %% of %d samples" % (100 * seen, run.samples()))
+    require(run.samples() * PERIOD > 0.35, "clone: %.3f s" % (run.samples() * PERIOD))
+
+
+def case_gperftools():
+    """Another sampling profiler of the same signal in the process: both preloaded, in either order."""
+    peers = sorted(glob.glob("/usr/lib/x86_64-linux-gnu/libprofiler.so*"))
+    if not peers:
+        print("skipped: no libprofiler.so (libgoogle-perftools-dev)")
+        sys.exit(77)
+    # 300 threads of 3 ms on average, each with a phase of its own: 180 samples, standard error 8.5.
+    for host, tolerance in ((["/shares", "1"], 0.05), (["/threads", "short", "300", "1000", "5000"], 0.2)):
+        for first, second in ((LIBRARY, peers[0]), (peers[0], LIBRARY)):
+            run = Run([HOSTS + host[0]] + host[1:], {"LD_PRELOAD": first + " " + second, "CPUPROFILE": "peer.prof"})
+            check_total("%s, %s first" % (host[0], os.path.basename(first)), run, tolerance=tolerance)
+            ticks = int(re.search("interrupts/evictions/bytes = ([0-9]+)", run.stderr).group(1))
+            require(ticks >= 0.5 * 100 * run.cpu, "gperftools: %d ticks of %.0f" % (ticks, 100 * run.cpu))
+            require(run.facts["signal_taken"] == "0", "nobody took the signal from anybody")
+
+
 def case_cgo():
     """A Go program with C in it, profiled by Go's own runtime/pprof at the same time. Its threads begin
     with every signal blocked and let go of them by raw system calls; it ends by one, too."""
