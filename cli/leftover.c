@@ -242,6 +242,20 @@ static void put_sample(struct lapse_wire *wire, const struct lapse_record *recor
     lapse_wire_end(wire, mark);
 }
 
+/* The last words of a thread whose samples are known; they need nothing of its process. */
+static void put_thread_end(struct lapse_wire *wire, struct spool_state *state, const struct lapse_record *record)
+{
+    uint32_t unused;
+    if (!lapse_map_get(&state->threads, record->thread, &unused))
+        return;
+    size_t mark = lapse_wire_begin(wire, CHUNK_THREADS);
+    lapse_wire_uint(wire, 1, record->thread);
+    lapse_wire_uint(wire, 2, record->tid);
+    lapse_wire_uint(wire, 5, record->time_ns);
+    lapse_wire_uint(wire, 6, record->weight_ns);
+    lapse_wire_end(wire, mark);
+}
+
 static int put_thread(struct lapse_wire *wire, struct spool_state *state, const struct lapse_record *record)
 {
     uint32_t unused;
@@ -310,6 +324,8 @@ static int append(const struct lapse_leftover *leftover, int fd, struct spool_st
     if (!state->end)
         put_header(wire, ring.control);
     while (!error && next_record(&ring, &position, &record, scratch)) {
+        if (record.kind == LAPSE_RECORD_THREAD_END)
+            put_thread_end(wire, state, &record);
         if (!is_sample(&record))
             continue;
         error = put_thread(wire, state, &record);

@@ -144,6 +144,7 @@ static void put_head(struct writer *writer, const char *what)
     put_pair(writer, "guessed_frames", counters->guessed_frames);
     put_pair(writer, "late_ticks", counters->late_ticks);
     put_pair(writer, "unsampled_threads", counters->unsampled_threads);
+    put_pair(writer, "before_ns", counters->before_ns);
     put_pair(writer, "signal_taken", counters->signal_taken);
     put_pair(writer, "lost_samples", counters->lost_samples);
     put_pair(writer, "dropped_spans", counters->dropped_spans);

@@ -65,6 +65,9 @@ static int loss_notes(struct lapse_profile *profile)
     if (lost->unread_modules)
         error |= note(profile, "%" PRIu64 " modules could not be read at exit: their files had changed or were gone",
                       lost->unread_modules);
+    if (lost->before_ns)
+        error |= note(profile, "%.3f s of CPU time had been used before sampling began, by loading or by an "
+                      "earlier program of the process: in no sample here", seconds(lost->before_ns));
     if (lost->signal_taken)
         error |= note(profile, "the program set its own handler for the signal %" PRIu64 " times by raw "
                       "system calls: ticks until it was taken back are [not sampled]", lost->signal_taken);

@@ -58,7 +58,7 @@ struct lapse_counters {
     uint64_t ticks, merged_ticks, recorded, dropped_ring_full, dropped_gate_closed, truncated,
         unwind_failures, guessed_frames, unsampled_threads, unsampled_ns, late_ticks, handler_ns,
         drain_ns, rate_lowered, cache_full, write_errors, threads_seen, dropped_weight_ns,
-        lost_samples, dropped_spans, unread_modules, signal_taken;
+        lost_samples, dropped_spans, unread_modules, signal_taken, before_ns;
 };
 
 enum lapse_recorded_clock { LAPSE_RECORDED_CPU, LAPSE_RECORDED_PERF, LAPSE_RECORDED_WALL };

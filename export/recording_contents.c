@@ -206,7 +206,7 @@ static int take_thread(struct lapse_recording *recording, uint32_t session, cons
         thread->end_ns = from->end_ns;
     if (from->cpu_ns)
         thread->cpu_ns = from->cpu_ns;
-    thread->unsampled = from->unsampled;
+    thread->unsampled |= from->unsampled;
     return set_text(&thread->name, from->name, true);
 }
 
@@ -346,6 +346,7 @@ static void take_counters(struct lapse_counters *to, const Lapse__Counters *from
         .dropped_weight_ns = from->dropped_weight_ns, .lost_samples = from->lost_samples,
         .dropped_spans = from->dropped_spans, .unread_modules = from->unread_modules,
         .signal_taken = from->signal_taken,
+        .before_ns = from->before_ns,
     };
 }
 

@@ -343,6 +343,7 @@ static void put_counters(struct lapse_store *store)
         atomic_load_explicit(&lapse_annotations_dropped, memory_order_relaxed),
         store->unread_modules,
         atomic_load_explicit(&lapse_runtime.signal_taken, memory_order_relaxed),
+        lapse_runtime.before_ns,
     };
     size_t mark = lapse_wire_begin(&store->wire, CHUNK_COUNTERS);
     for (uint32_t i = 0; i < sizeof values / sizeof *values; i++)

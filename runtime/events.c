@@ -80,6 +80,7 @@ static void write_head(struct events *events)
     write_pair(writer, "late_ticks", store->late_ticks);
     write_pair(writer, "unsampled_threads",
                atomic_load_explicit(&lapse_runtime.unsampled_threads, memory_order_relaxed));
+    write_pair(writer, "before_ns", lapse_runtime.before_ns);
     write_pair(writer, "signal_taken",
                atomic_load_explicit(&lapse_runtime.signal_taken, memory_order_relaxed));
     write_pair(writer, "lost_samples", store->lost_samples);

@@ -172,6 +172,7 @@ static int new_identity(bool open)
                                                  : UINT64_MAX;
     random_id(lapse_runtime.session_id);
     lapse_runtime.has_forked = false;
+    lapse_runtime.before_ns = 0;
     /* relaxed: no other thread is in the runtime yet */
     atomic_store_explicit(&lapse_runtime.unsampled_threads, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_runtime.unsampled_ns, 0, memory_order_relaxed);
@@ -271,7 +272,7 @@ static int install_toggle(void)
 }
 
 /* CPU time of the process so far, up to LAPSE_INHERITED_CPU_NS, is start-up: loader and libraries.
- * More than that was used by the image before an exec, which has counted it. */
+ * More than that was mostly used by the image before an exec, which has counted it: noted, in no sample. */
 static uint64_t count_from(const struct lapse_settings *settings, uint64_t from_ns)
 {
     return settings->delay_ns || lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID) > LAPSE_INHERITED_CPU_NS
@@ -292,7 +293,9 @@ int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns,
              !(result = install_toggle())) {
         lapse_annotations_new_session();
         set_state(settings->start_paused ? LAPSE_STATE_PAUSED : LAPSE_STATE_RUNNING);
-        lapse_thread_adopt_self(lapse_thread_own_bounds(), count_from(settings, from_ns));
+        from_ns = count_from(settings, from_ns);
+        lapse_runtime.before_ns = from_ns ? lapse_sys_clock(CLOCK_PROCESS_CPUTIME_ID) : 0;
+        lapse_thread_adopt_self(lapse_thread_own_bounds(), from_ns);
         if (!lapse_runtime.preloaded)
             lapse_scan_threads();
     }

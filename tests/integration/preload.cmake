@@ -10,7 +10,7 @@ if(TARGET lapse_shared)
         target_compile_options(preload-${name} PRIVATE -O2 -fomit-frame-pointer -fno-builtin-malloc)
         target_link_libraries(preload-${name} PRIVATE Threads::Threads)
     endforeach()
-    set(preload_cases sqlite xz python exceptions shares nothing malloc late living exits own_frames fast options messages raw_signal raw_threads)
+    set(preload_cases sqlite xz python exceptions shares nothing malloc late living exits own_frames fast options messages raw_signal raw_threads before)
     set(preload_long_cases living_5000 short cgo gperftools)
     foreach(case ${preload_cases} ${preload_long_cases})
         add_test(NAME integration.preload_${case}

@@ -286,6 +286,16 @@ def case_raw_threads():
     require(run.samples() * PERIOD > 0.35, "clone: %.3f s" % (run.samples() * PERIOD))
 
 
+def case_before():
+    """An image before an exec, without lapse, has used CPU time: counted, in no sample."""
+    script = ("import os, time\nwhile time.process_time() < 0.2: pass\n"
+              "os.execve('%s', ['shares', '0.6'], {**os.environ, 'LD_PRELOAD': '%s'})" % (HOSTS + "/shares", LIBRARY))
+    run = Run([program("python3"), "-c", script], {"LD_PRELOAD": ""})
+    before, seconds = int(run.facts["before_ns"]) / 1e9, run.samples() * PERIOD
+    require(run.status == 0 and before >= 0.2, "%.3f s before the exec" % before)
+    require(abs(before + seconds - run.cpu) <= 0.05 * run.cpu, "%.3f s and %.3f s are %.3f s" % (before, seconds, run.cpu))
+
+
 def case_gperftools():
     """Another sampling profiler of the same signal in the process: both preloaded, in either order."""
     peers = sorted(glob.glob("/usr/lib/x86_64-linux-gnu/libprofiler.so*"))
