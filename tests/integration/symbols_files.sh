@@ -83,6 +83,16 @@ for kind; do
         compare zlib.so
         compile older.so -gz=zlib-gnu
         compare older.so
+        # libelf reads zstd from 0.189 on. An older one leaves the names, and it is said.
+        compile plain.so
+        if objcopy --compress-debug-sections=zstd plain.so zstd.so 2>/dev/null; then
+            at=$(nm plain.so | sed -n 's/^\([0-9a-f]*\) t .*numbers.*/0x\1/p' | head -n 1)
+            "$tool" plain.so <<<"$at" >plain.txt
+            "$tool" zstd.so <<<"$at" >zstd.txt 2>said
+            cmp -s plain.txt zstd.txt ||
+                { grep -q 'this libelf cannot read' said && [ "$(head -n 1 zstd.txt)" = "$(tail -n 3 plain.txt | head -n 1)" ]; } ||
+                { echo "zstd: $(cat zstd.txt said)"; exit 1; }
+        fi
         ;;
     clang)
         need clang++

@@ -177,6 +177,16 @@ Elf_Data *lapse_object_file_data(const struct lapse_object_file *file, const cha
     return data && data->d_buf && data->d_size ? data : NULL;
 }
 
+bool lapse_object_file_is_packed(const struct lapse_object_file *file, const char *name)
+{
+    GElf_Shdr header;
+    GElf_Chdr compression;
+    Elf_Scn *section = lapse_object_file_section(file, name, &header);
+    return section && header.sh_flags & SHF_COMPRESSED
+           && (!gelf_getchdr(section, &compression) || compression.ch_type != ELFCOMPRESS_ZLIB)
+           && elf_compress(section, 0, 0) < 0;
+}
+
 void lapse_object_file_forget(const struct lapse_object_file *file, const void *start, size_t size)
 {
     uintptr_t page = 4096, from = ((uintptr_t)start + page - 1) & ~(page - 1);

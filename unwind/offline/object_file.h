@@ -44,6 +44,9 @@ Elf_Scn *lapse_object_file_section(const struct lapse_object_file *file, const c
                                    GElf_Shdr *header);
 Elf_Data *lapse_object_file_data(const struct lapse_object_file *file, const char *name);
 
+/* Is a section there that libelf cannot unpack (zstd, before 0.189)? */
+bool lapse_object_file_is_packed(const struct lapse_object_file *file, const char *name);
+
 /* Let go of the pages behind a stretch of the file's bytes; reading brings them back. */
 void lapse_object_file_forget(const struct lapse_object_file *file, const void *start, size_t size);
 

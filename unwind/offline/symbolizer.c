@@ -148,6 +148,9 @@ static struct known_image *open_image(struct lapse_offline *offline, const char 
     else if (usable[0] != '[')
         lapse_debug_files_find(&files, usable, build_id, until_realtime_ns, &offline->options, note,
                                sizeof note);
+    if (files.debug && lapse_object_file_is_packed(files.debug, ".debug_info"))
+        snprintf(note, sizeof note, "%s: debug information is compressed in a way that this libelf cannot read; names only",
+                 files.debug->path);
     add_note(offline, note);
     free(usable);
     if (files.main || files.debug)
