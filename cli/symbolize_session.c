@@ -133,7 +133,7 @@ static bool write_symbol(struct session_work *work, const struct lapse_module *m
     struct lapse_wire *wire = &work->wire;
     uint64_t at = has_times ? module->loaded_ns : 0;
     const struct lapse_symbol *known = lapse_session_symbol(work->session, address, at, NULL);
-    if (known && (!has_times || known->from_ns || known->until_ns))
+    if (known && *known->name && (!has_times || known->from_ns || known->until_ns))
         return true;
     if (!lapse_offline_find_function(work->symbolize->offline, work->session, address, at, &function))
         return false;
@@ -181,7 +181,8 @@ static void name_place(struct session_work *work, const struct place *place)
     for (uint32_t i = 0; i < session->module_count; i++)
         if (looked_up >= session->modules[i].start && looked_up < session->modules[i].end)
             covering = &session->modules[i];
-    bool before = info || lapse_session_symbol(session, looked_up, UINT64_MAX - 1, NULL), now = before;
+    const struct lapse_symbol *symbol = lapse_session_symbol(session, looked_up, UINT64_MAX - 1, NULL);
+    bool before = info || (symbol && *symbol->name), now = before;
     symbolize->addresses++;
     symbolize->named_before += before;
     if (info && has_line(info->frames, info->frame_count))

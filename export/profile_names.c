@@ -192,7 +192,7 @@ static uint32_t find_function(struct lapse_profile *profile, struct lapse_sessio
     if (count && frame.name && *frame.name)
         return lapse_profile_function(profile, shown(profile, frame.name, frame.system_name),
                                       frame.system_name, frame.file, line, module_index, 0);
-    return unnamed_function(profile, module, module_index, address);
+    return unnamed_function(profile, module, module_index, symbol ? symbol->address : address);
 }
 
 uint32_t lapse_profile_function_at(struct lapse_profile *profile, struct lapse_session_link *link,

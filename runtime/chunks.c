@@ -412,7 +412,7 @@ void lapse_store_write_symbols(struct lapse_store *store, const struct lapse_fun
     if (store->unsent)
         return;
     for (uint32_t i = 0; i < count; i++) {
-        if (!names[i].name || names[i].run_time)
+        if (names[i].run_time || (!names[i].name && !names[i].size))
             continue;
         if (!lapse_store_room(store))
             return;
@@ -421,7 +421,7 @@ void lapse_store_write_symbols(struct lapse_store *store, const struct lapse_fun
         size_t mark = lapse_wire_begin(&store->wire, CHUNK_SYMBOLS);
         lapse_wire_uint(&store->wire, 1, names[i].start);
         lapse_wire_uint(&store->wire, 2, names[i].size);
-        lapse_wire_string(&store->wire, 3, names[i].name);
+        lapse_wire_string(&store->wire, 3, names[i].name ? names[i].name : "");
         if (names[i].system_name && strcmp(names[i].name, names[i].system_name))
             lapse_wire_string(&store->wire, 4, names[i].system_name);
         lapse_wire_uint(&store->wire, 7, from_ns);

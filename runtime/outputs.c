@@ -16,6 +16,7 @@
 #include "symbols.h"
 #include "sys.h"
 #include "text.h"
+#include "walk.h"
 
 #define NAME_MAX_BYTES 4096u
 
@@ -200,11 +201,27 @@ static void name_by_address(struct lapse_names *names, uint32_t i)
     lapse_text_string(&text, slash ? slash + 1 : path);
     if (path[0] != '[') {
         lapse_text_string(&text, "+");
-        lapse_text_hex(&text, address - known->module.bias);
+        lapse_text_hex(&text, (function->size ? function->start : address) - known->module.bias);
     }
     function->name = keep(names->store, bytes, text.size);
     if (!function->name)
         function->name = "[unknown]";
+}
+
+/* Code without names and without unwind information: the stretch that it lies in stands for it, so that
+ * its addresses do not scatter. */
+static void find_stretches(struct lapse_names *names)
+{
+    for (uint32_t i = 0; i < names->count; i++) {
+        struct lapse_function_name *function = &names->functions[i];
+        uint64_t address = lapse_function_address(function->function);
+        int covered = 1;
+        uint64_t start = function->name || function->run_time ? 0 : lapse_unwind_function(address, &covered);
+        if (covered || !start || start > address)
+            continue;
+        function->start = start;
+        function->size = address + 1 - start;
+    }
 }
 
 static void resolve_names(struct lapse_names *names, uint64_t deadline_ns)
@@ -223,6 +240,7 @@ static void resolve_names(struct lapse_names *names, uint64_t deadline_ns)
     }
     if (lapse_run_time_names_find(names, deadline_ns) == -ETIME)
         say_budget();
+    find_stretches(names);
 }
 
 /* Into the spool, or what stands for it. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "interpose_thread.h"
+#include "plt.h"
 #include "state.h"
 #include "store.h"
 #include "sys.h"
@@ -164,7 +165,9 @@ static struct lapse_memo resolve(struct lapse_store *store, uint64_t pc)
     int covered = 1;
     know_module_of(store, pc);
     struct lapse_memo memo = { .pc = pc, .function = lapse_unwind_function(pc, &covered) };
-    if (!memo.function) { /* code in no module: each address stands for itself */
+    if (covered && memo.function) {
+        memo.function = lapse_plt_entry(memo.function, pc);
+    } else { /* where the function begins is not known: each address stands for itself */
         memo.function = pc;
         covered = 0;
     }

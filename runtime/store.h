@@ -156,7 +156,7 @@ void lapse_store_write(struct lapse_store *store);
 struct lapse_function_name {
     uint64_t function; /* as in the tree */
     const char *name, *system_name;
-    uint64_t start, size; /* of what the name covers */
+    uint64_t start, size; /* of what the name covers; without a name: of the code that nothing tells apart */
     bool run_time;        /* code of no file: its symbols are written by run_time_names.c */
 };
 /* Room for one more item of up to a quarter of a chunk: in the one under construction, or in a new one. */

@@ -7,9 +7,36 @@
 #include <errno.h>
 #include <string.h>
 
+#include "memory.h"
+
 enum { ENTRY_BYTES = 16, NAME_BYTES = 1024, CHUNK_RELOCATIONS = 64 };
 
 static const char suffix[] = "@plt";
+
+/* Size of the entries of the table that begins with this code; 0: it is no table. The first entry may be
+ * the one that calls the loader: push module(%rip); jmp *loader(%rip). */
+static uint64_t entry_size(const uint8_t code[ENTRY_BYTES])
+{
+    static const uint8_t mark[] = { 0xf3, 0x0f, 0x1e, 0xfa }, short_end[] = { 0x66, 0x90 };
+    const uint8_t *at = code;
+    if (at[0] == 0xff && at[1] == 0x35)
+        at += 6;
+    else if (!memcmp(at, mark, sizeof mark))
+        at += sizeof mark;
+    at += at[0] == 0xf2; /* bnd */
+    if (at[0] != 0xff || at[1] != 0x25)
+        return 0;
+    return at == code && !memcmp(code + 6, short_end, sizeof short_end) ? 8 : ENTRY_BYTES;
+}
+
+uint64_t lapse_plt_entry(uint64_t start, uint64_t pc)
+{
+    uint8_t code[ENTRY_BYTES];
+    if (pc - start < 8 || start % 8 || lapse_memory_read(code, start, sizeof code) < sizeof code)
+        return start;
+    uint64_t size = entry_size(code);
+    return size ? start + (pc - start) / size * size : start;
+}
 
 /* The section named .plt* that holds a file address. */
 static const Elf64_Shdr *find_section(const struct lapse_elf_file *file, uint64_t address)

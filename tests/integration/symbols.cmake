@@ -17,7 +17,7 @@ if(TARGET lapse-addresses)
 endif()
 
 # Recordings of real programs, read here and elsewhere.
-foreach(kind elsewhere changed vanished stripped rust rustc node reused jit_dump jit_at_exit jit_stale jit_killed
+foreach(kind elsewhere changed vanished stripped rust rustc node reused no_unwind jit_dump jit_at_exit jit_stale jit_killed
         jit_namespace budget debuginfod java luajit python)
     add_test(NAME integration.symbols_recording_${kind}
         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/symbols_recording.sh $<TARGET_FILE:lapse> ${kind})

@@ -388,6 +388,47 @@ E2
         has "$(report --no-inlines a.lapse)" "$function"
         unset DEBUGINFOD_URLS
         ;;
+    no_unwind)
+        # Functions without unwind information have names all the same, each its own; without symbols they
+        # are one stretch of code. Entries of the linkage table are told apart.
+        cat >plain.c <<'E2'
+#include <stdlib.h>
+#define WORK(name) __attribute__((noinline)) unsigned name(unsigned x) \
+    { for (unsigned i = 0; i < 150000000; i++) x = x * 1664525 + (x >> 3); return x; }
+WORK(alpha) WORK(beta)
+int main(int count, char **arguments) { (void)arguments; return (alpha(count) ^ beta(count)) == 7; }
+E2
+        gcc -O2 -g -fno-asynchronous-unwind-tables -Wl,--build-id plain.c -o plain
+        export LAPSE_EXPORT=folded
+        id=$(readelf -n plain | sed -n 's/.*Build ID: //p')
+        mkdir -p "debug/.build-id/${id:0:2}"
+        objcopy --only-keep-debug plain "debug/.build-id/${id:0:2}/${id:2}.debug"
+        record named ./plain
+        LAPSE_OUT=$work/own_plain LD_PRELOAD=$(dirname "$lapse")/liblapse.so ./plain
+        strip plain
+        record bare ./plain
+        for name in alpha beta; do
+            has "$(report named.lapse)" $name 0.3
+            has "$(report --debug-dir="$work/debug" bare.lapse)" $name 0.3
+            grep -q ";$name [0-9]" own_plain.folded || fail "no $name: $(cat own_plain.folded)"
+        done
+        [ "$(report bare.lapse | awk -F'\t' '/^plain\+0x/ && $3 > 0' | wc -l)" = 1 ] || fail "scattered: $(report bare.lapse)"
+        cat >table.c <<'E2'
+#include <stdlib.h>
+int main(void)
+{
+    long sum = 0;
+    for (int i = 0; i < 60000000; i++)
+        sum += labs(sum - i) & atol("7");
+    return sum == 7;
+}
+E2
+        gcc -O2 -fno-builtin -Wl,-z,lazy table.c -o table
+        record table ./table
+        report table.lapse | cut -f1 | grep -q '^table+0x' && fail "an entry without a name: $(report table.lapse)"
+        report table.lapse | grep -qE '^(labs|atol)@plt' || fail "no entry: $(report table.lapse)"
+        unset LAPSE_EXPORT
+        ;;
     jit_dump)
         # Two functions, one after the other at the same address, written as jitdump with lines; the
         # process is killed. Names go by time.

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <search.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "plt.h"
 #include "symbols.h"
 
 static void *resize(void *context, void *old, size_t old_size, size_t new_size)
@@ -244,6 +246,27 @@ Test(symbols_hostile, damaged_elf_files)
             free((char *)requests[i].system_name);
     }
     free(image);
+}
+
+/* Tables as linkers make them; what is no table stays whole. */
+Test(plt, entry_of_a_table_in_memory)
+{
+    static const struct { uint8_t code[16]; uint64_t at, entry; } cases[] = {
+        { { 0xff, 0x35, 1, 2, 3, 4, 0xff, 0x25, 1, 2, 3, 4, 0x0f, 0x1f, 0x40, 0 }, 0x36, 0x30 },
+        { { 0xff, 0x35, 1, 2, 3, 4, 0xf2, 0xff, 0x25, 1, 2, 3, 4, 0x0f, 0x1f, 0 }, 0x36, 0x30 },
+        { { 0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 1, 2, 3, 4, 0x0f, 0x1f, 0x44, 0, 0 }, 0x1f, 0x10 },
+        { { 0xff, 0x25, 1, 2, 3, 4, 0x66, 0x90, 0xff, 0x25 }, 0x0e, 0x08 },
+        { { 0xff, 0x25, 1, 2, 3, 4, 0x68, 0, 0, 0, 0, 0xe9 }, 0x2f, 0x20 },
+        { { 0x55, 0x48, 0x89, 0xe5, 0xff, 0x25 }, 0x36, 0 },
+        { { 0xff, 0x35, 1, 2, 3, 4, 0x58, 0xc3 }, 0x36, 0 },
+    };
+    alignas(16) uint8_t code[16];
+    uint64_t start = (uintptr_t)code;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memcpy(code, cases[i].code, sizeof code);
+        cr_assert_eq(lapse_plt_entry(start, start + cases[i].at), start + cases[i].entry, "case %zu", i);
+    }
+    cr_assert_eq(lapse_plt_entry(8, 0x100), 8, "memory that is not there");
 }
 
 static void demangles(const char *name, enum lapse_demangle style, const char *expected)
