@@ -82,7 +82,7 @@ static void load_stack(struct calls *calls, uint32_t leaf)
 static void walk_ahead(const struct calls *calls, const struct lapse_profile_sample *samples,
                        uint32_t count)
 {
-    enum { MOST = 64, STEPS = 4 }; /* about as many frames as change from sample to sample */
+    enum { MOST = 64, STEPS = 8 }; /* more frames seldom change from sample to sample */
     uint32_t nodes[MOST];
     count = count < MOST ? count : MOST;
     for (uint32_t i = 0; i < count; i++)
@@ -91,7 +91,7 @@ static void walk_ahead(const struct calls *calls, const struct lapse_profile_sam
         for (uint32_t i = 0; i < count; i++)
             nodes[i] = calls->steps[nodes[i]].parent; /* of the root: the root */
     for (uint32_t i = 0; i < count; i++)
-        __builtin_prefetch(&calls->steps[nodes[i]]);
+        __asm__ volatile("" : : "r"(nodes[i])); /* used for nothing, so the walks would be left out */
 }
 
 static int take_sample(struct calls *calls, const struct lapse_profile_sample *sample)
