@@ -84,8 +84,9 @@ static int measure(const struct lapse_export_format *format)
     }
     double opened = seconds();
     FILE *to = fopen(output_path, "w");
-    int result = to ? format->write(profile, to, &(struct lapse_export_options){ 0 }, error, sizeof error)
-                    : -errno;
+    int result =
+        to ? format->write(profile, to, &(struct lapse_export_options){ 0 }, error, sizeof error)
+           : -errno;
     if (!to || result || fclose(to)) {
         fprintf(stderr, "bench-export: %s %s\n", format->name, error);
         return 2;
@@ -97,10 +98,11 @@ static int measure(const struct lapse_export_format *format)
     FILE *back = fopen(output_path, "r");
     fseek(back, 0, SEEK_END);
     getrusage(RUSAGE_SELF, &usage);
-    printf("%-11s %6.2f s open %6.2f s write (%5.2f s system) %7.1f MiB %6.2f M samples/s %6ld MiB peak "
-           "%7u stacks\n",
-           format->name, opened - start, written - opened, kernel, (double)ftell(back) / 1048576,
-           rate / 1e6, usage.ru_maxrss / 1024, stacks);
+    printf(
+        "%-11s %6.2f s open %6.2f s write (%5.2f s system) %7.1f MiB %6.2f M samples/s %6ld MiB peak "
+        "%7u stacks\n",
+        format->name, opened - start, written - opened, kernel, (double)ftell(back) / 1048576,
+        rate / 1e6, usage.ru_maxrss / 1024, stacks);
     fclose(back);
     bool good = rate >= WANTED_RATE;
     if (!strcmp(format->name, "folded")) {
@@ -128,9 +130,12 @@ static void print_edges(void)
     struct lapse_profile *profile;
     uint64_t edges = 0;
     struct lapse_calls_options options = {
-        .edge = count_edge, .context = &edges, .export_options = &(struct lapse_export_options){ 0 },
+        .edge = count_edge,
+        .context = &edges,
+        .export_options = &(struct lapse_export_options){ 0 },
     };
-    if (lapse_profile_open(&profile, &path, 1, NULL, error, sizeof error) || lapse_calls(profile, &options))
+    if (lapse_profile_open(&profile, &path, 1, NULL, error, sizeof error) ||
+        lapse_calls(profile, &options))
         exit(2);
     printf("%.1f starts and ends of calls a sample, %u distinct stacks by function\n",
            (double)edges / (double)profile->count, profile->leaf_count);

@@ -36,11 +36,12 @@ void lapse_input_hide_progress(void)
     progress.shown = false;
 }
 
-int lapse_input_open(const char *command, struct lapse_profile **profile, char *const *paths, int count,
-                     const struct lapse_input_options *options)
+int lapse_input_open(const char *command, struct lapse_profile **profile, char *const *paths,
+                     int count, const struct lapse_input_options *options)
 {
     char error[ERROR_BYTES] = "";
-    struct lapse_profile_options how = { .lines = options->lines, .no_inlines = options->no_inlines };
+    struct lapse_profile_options how = { .lines = options->lines,
+                                         .no_inlines = options->no_inlines };
     if (count <= 0)
         return lapse_complain(command, "no file given; `-` is standard input");
     if (!lapse_inputs_differ(command, (const char *const *)paths, count))
@@ -50,8 +51,8 @@ int lapse_input_open(const char *command, struct lapse_profile **profile, char *
     progress = (struct progress){ command, time(NULL), false };
     if (!options->quiet && isatty(STDERR_FILENO))
         how.progress = show;
-    int result = lapse_profile_open(profile, (const char *const *)paths, (uint32_t)count, &how, error,
-                                    sizeof error);
+    int result = lapse_profile_open(profile, (const char *const *)paths, (uint32_t)count, &how,
+                                    error, sizeof error);
     lapse_input_hide_progress();
     lapse_name_source_notes(command);
     if (!result)

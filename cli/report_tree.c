@@ -150,7 +150,8 @@ static void write_tsv(const struct tree *tree, const struct tree_node *node)
     fprintf(table->to, "%u\t", node->depth);
     lapse_table_name(table->to, LAPSE_FORM_TSV, function->name);
     fputc('\t', table->to);
-    lapse_table_name(table->to, LAPSE_FORM_TSV, lapse_table_module(table->profile, function->function));
+    lapse_table_name(table->to, LAPSE_FORM_TSV,
+                     lapse_table_module(table->profile, function->function));
     fprintf(table->to, "\t%.6f\t%.6f\t%" PRIu64 "\t%" PRIu64 "\n", (double)node->total / whole,
             (double)node->self / whole, node->total, node->self);
 }
@@ -160,7 +161,8 @@ static void open_json(const struct tree *tree, const struct tree_node *node, boo
     const struct lapse_table *table = tree->table;
     fputs(first ? "{\"function\":" : ",\n{\"function\":", table->to);
     lapse_table_name(table->to, LAPSE_FORM_JSON, table->view->functions[node->function].name);
-    fprintf(table->to, ",\"total\":%" PRIu64 ",\"self\":%" PRIu64 ",\"children\":[", node->total, node->self);
+    fprintf(table->to, ",\"total\":%" PRIu64 ",\"self\":%" PRIu64 ",\"children\":[", node->total,
+            node->self);
 }
 
 /* Depth first, without recursion: stacks can be deeper than ours. */
@@ -195,7 +197,8 @@ static void write_nodes(const struct tree *tree, double minimum)
         next = tree->nodes[at].first_child;
     }
     if (hidden && table->form == LAPSE_FORM_TEXT)
-        fprintf(table->to, "  ... %u calls below %.2f %% (--minimum=0 shows all)\n", hidden, 100 * minimum);
+        fprintf(table->to, "  ... %u calls below %.2f %% (--minimum=0 shows all)\n", hidden,
+                100 * minimum);
 }
 
 int lapse_report_tree(const struct lapse_table *table, const struct lapse_tree_options *options)

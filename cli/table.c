@@ -91,7 +91,8 @@ static uint32_t *order_of(const struct lapse_table *table, uint32_t *count)
     return order;
 }
 
-static void text_function(const struct lapse_table *table, const struct lapse_view_function *function)
+static void text_function(const struct lapse_table *table,
+                          const struct lapse_view_function *function)
 {
     const struct lapse_view *view = table->view;
     struct lapse_range self = interval(view, function->self_ns, function->self_squares);
@@ -111,21 +112,26 @@ static void text_function(const struct lapse_table *table, const struct lapse_vi
     fputc('\n', table->to);
 }
 
-static void tsv_function(const struct lapse_table *table, const struct lapse_view_function *function)
+static void tsv_function(const struct lapse_table *table,
+                         const struct lapse_view_function *function)
 {
     const struct lapse_view *view = table->view;
     struct lapse_range self = interval(view, function->self_ns, function->self_squares);
     struct lapse_range total = interval(view, function->total_ns, function->total_squares);
     lapse_table_name(table->to, LAPSE_FORM_TSV, function->name);
     fputc('\t', table->to);
-    lapse_table_name(table->to, LAPSE_FORM_TSV, lapse_table_module(table->profile, function->function));
-    fprintf(table->to, "\t%.6f\t%.6f\t%.6f\t%.6f\t%.6f\t%.6f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+    lapse_table_name(table->to, LAPSE_FORM_TSV,
+                     lapse_table_module(table->profile, function->function));
+    fprintf(table->to,
+            "\t%.6f\t%.6f\t%.6f\t%.6f\t%.6f\t%.6f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+            "\n",
             share(function->self_ns, view->weight_ns), self.low, self.high,
             share(function->total_ns, view->weight_ns), total.low, total.high, function->self_ns,
             function->total_ns, function->self_count, function->total_count);
 }
 
-static void json_function(const struct lapse_table *table, const struct lapse_view_function *function)
+static void json_function(const struct lapse_table *table,
+                          const struct lapse_view_function *function)
 {
     const struct lapse_view *view = table->view;
     struct lapse_range self = interval(view, function->self_ns, function->self_squares);
@@ -134,14 +140,17 @@ static void json_function(const struct lapse_table *table, const struct lapse_vi
     fputs("{\"function\":", table->to);
     lapse_table_name(table->to, LAPSE_FORM_JSON, function->name);
     fputs(",\"module\":", table->to);
-    lapse_table_name(table->to, LAPSE_FORM_JSON, lapse_table_module(table->profile, function->function));
+    lapse_table_name(table->to, LAPSE_FORM_JSON,
+                     lapse_table_module(table->profile, function->function));
     if (file) {
         fputs(",\"file\":", table->to);
         lapse_table_name(table->to, LAPSE_FORM_JSON, file);
     }
-    fprintf(table->to, ",\"self\":%.6f,\"self_low\":%.6f,\"self_high\":%.6f,\"total\":%.6f,"
-            "\"total_low\":%.6f,\"total_high\":%.6f,\"self_weight\":%" PRIu64 ",\"total_weight\":%" PRIu64
-            ",\"self_samples\":%" PRIu64 ",\"total_samples\":%" PRIu64 ",\"recursive\":%s}",
+    fprintf(table->to,
+            ",\"self\":%.6f,\"self_low\":%.6f,\"self_high\":%.6f,\"total\":%.6f,"
+            "\"total_low\":%.6f,\"total_high\":%.6f,\"self_weight\":%" PRIu64
+            ",\"total_weight\":%" PRIu64 ",\"self_samples\":%" PRIu64 ",\"total_samples\":%" PRIu64
+            ",\"recursive\":%s}",
             share(function->self_ns, view->weight_ns), self.low, self.high,
             share(function->total_ns, view->weight_ns), total.low, total.high, function->self_ns,
             function->total_ns, function->self_count, function->total_count,
@@ -152,8 +161,10 @@ static void json_head(const struct lapse_table *table, const char *rows)
 {
     const struct lapse_profile *profile = table->profile;
     bool counts = profile->weight_unit == LAPSE_WEIGHT_COUNT;
-    fprintf(table->to, "{\"unit\":\"%s\",\"period_ns\":%" PRIu64 ",\"weight\":%" PRIu64 ",\"samples\":%" PRIu64
-            ",\"notes\":[", counts ? "count" : "ns", profile->period_ns, table->view->weight_ns,
+    fprintf(table->to,
+            "{\"unit\":\"%s\",\"period_ns\":%" PRIu64 ",\"weight\":%" PRIu64 ",\"samples\":%" PRIu64
+            ",\"notes\":[",
+            counts ? "count" : "ns", profile->period_ns, table->view->weight_ns,
             table->view->count);
     for (uint32_t i = 0; i < profile->note_count; i++) {
         fputs(i ? "," : "", table->to);
@@ -172,8 +183,10 @@ int lapse_table_functions(const struct lapse_table *table)
     if (table->form == LAPSE_FORM_TEXT)
         fputs("    self    95 % of it      weight     total  function\n", table->to);
     else if (table->form == LAPSE_FORM_TSV)
-        fputs("function\tmodule\tself\tself_low\tself_high\ttotal\ttotal_low\ttotal_high\tself_weight\t"
-              "total_weight\tself_samples\ttotal_samples\n", table->to);
+        fputs(
+            "function\tmodule\tself\tself_low\tself_high\ttotal\ttotal_low\ttotal_high\tself_weight\t"
+            "total_weight\tself_samples\ttotal_samples\n",
+            table->to);
     else
         json_head(table, "functions");
     for (uint32_t i = 0; i < rows && !ferror(table->to); i++) {
@@ -205,8 +218,8 @@ static int by_weight(const void *a, const void *b)
     return (left->index > right->index) - (left->index < right->index);
 }
 
-static void text_row(const struct lapse_table *table, const struct row *row, const char *kind, uint32_t id,
-                     const char *name, const char *note)
+static void text_row(const struct lapse_table *table, const struct row *row, const char *kind,
+                     uint32_t id, const char *name, const char *note)
 {
     fprintf(table->to, "%6.2f %% ", 100 * share(row->weight, table->profile->weight_ns));
     lapse_table_weight(table, row->weight, 12);
@@ -225,36 +238,44 @@ static void tsv_or_json_row(const struct lapse_table *table, const struct row *r
     if (table->form == LAPSE_FORM_TSV) {
         fprintf(to, "%u\t%u\t", pid, id);
         lapse_table_name(to, table->form, name);
-        fprintf(to, "\t%.6f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", part, row->weight, row->count, row->cpu_ns);
+        fprintf(to, "\t%.6f\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", part, row->weight,
+                row->count, row->cpu_ns);
         return;
     }
     fprintf(to, "%s{\"pid\":%u,\"%s\":%u,\"name\":", first ? "\n" : ",\n", pid, kind, id);
     lapse_table_name(to, table->form, name);
-    fprintf(to, ",\"share\":%.6f,\"weight\":%" PRIu64 ",\"samples\":%" PRIu64 ",\"cpu_ns\":%" PRIu64 "}", part,
-            row->weight, row->count, row->cpu_ns);
+    fprintf(to,
+            ",\"share\":%.6f,\"weight\":%" PRIu64 ",\"samples\":%" PRIu64 ",\"cpu_ns\":%" PRIu64
+            "}",
+            part, row->weight, row->count, row->cpu_ns);
 }
 
-static int write_rows(const struct lapse_table *table, struct row *rows, uint32_t count, bool threads)
+static int write_rows(const struct lapse_table *table, struct row *rows, uint32_t count,
+                      bool threads)
 {
     const struct lapse_profile *profile = table->profile;
     qsort(rows, count, sizeof *rows, by_weight);
     if (table->form == LAPSE_FORM_TSV)
-        fprintf(table->to, "pid\t%s\tname\tshare\tweight\tsamples\tcpu_ns\n", threads ? "tid" : "session");
+        fprintf(table->to, "pid\t%s\tname\tshare\tweight\tsamples\tcpu_ns\n",
+                threads ? "tid" : "session");
     if (table->form == LAPSE_FORM_JSON)
         json_head(table, threads ? "threads" : "processes");
     for (uint32_t i = 0; i < count && (!table->limit || i < table->limit); i++) {
-        const struct lapse_profile_thread *thread = threads ? &profile->threads[rows[i].index] : NULL;
+        const struct lapse_profile_thread *thread =
+            threads ? &profile->threads[rows[i].index] : NULL;
         const struct lapse_profile_process *process =
             &profile->processes[threads ? thread->process : rows[i].index];
         const char *name = threads && *thread->name ? thread->name : process->name;
         if (table->form != LAPSE_FORM_TEXT)
             tsv_or_json_row(table, &rows[i], !i, threads ? "tid" : "session",
-                            threads ? thread->tid : process->session, threads ? name : process->command,
-                            process->pid);
+                            threads ? thread->tid : process->session,
+                            threads ? name : process->command, process->pid);
         else if (threads)
-            text_row(table, &rows[i], "tid", thread->tid, name, thread->unsampled ? "  not sampled" : "");
+            text_row(table, &rows[i], "tid", thread->tid, name,
+                     thread->unsampled ? "  not sampled" : "");
         else
-            text_row(table, &rows[i], "pid", process->pid, *process->command ? process->command : name,
+            text_row(table, &rows[i], "pid", process->pid,
+                     *process->command ? process->command : name,
                      process->ended ? "" : "  no end mark");
     }
     if (table->form == LAPSE_FORM_JSON)
@@ -331,7 +352,8 @@ static void write_command(const struct lapse_table *table)
     }
     const struct lapse_profile_process *process = &profile->processes[main_process];
     char text[COMMAND_BYTES];
-    int size = snprintf(text, sizeof text, "%s", *process->command ? process->command : process->name);
+    int size =
+        snprintf(text, sizeof text, "%s", *process->command ? process->command : process->name);
     lapse_table_name(table->to, LAPSE_FORM_TEXT, text);
     fputs(size >= COMMAND_BYTES ? "...\n" : "\n", table->to);
 }

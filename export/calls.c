@@ -68,7 +68,8 @@ static void load_stack(struct calls *calls, uint32_t leaf)
         calls->path[i - 1] = node;
         node = step->parent;
     }
-    bool cut = depth && calls->profile->functions[calls->all[0].function - 1].flags & LAPSE_FUNCTION_CUT;
+    bool cut =
+        depth && calls->profile->functions[calls->all[0].function - 1].flags & LAPSE_FUNCTION_CUT;
     calls->kept = i;
     calls->path_depth = depth;
     calls->frames_leaf = leaf;

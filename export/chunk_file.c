@@ -144,7 +144,8 @@ static int fill_window(struct lapse_chunk_file *file, uint64_t offset)
 }
 
 /* Bytes at an offset: at least `wanted` of them unless the file ends before. Returns their number. */
-static int64_t look(struct lapse_chunk_file *file, uint64_t offset, size_t wanted, const uint8_t **bytes)
+static int64_t look(struct lapse_chunk_file *file, uint64_t offset, size_t wanted,
+                    const uint8_t **bytes)
 {
     if (offset >= file->size)
         return 0;
@@ -188,7 +189,8 @@ static int64_t find_head(struct lapse_chunk_file *file, uint64_t from)
 
 /* Go on behind a place where no good chunk is, at the next good head from `from` on. `expected` is
  * where it would be if nothing was missing; what is stepped over is counted. */
-static int step_over(struct lapse_chunk_file *file, uint64_t from, uint64_t expected, uint64_t *counter)
+static int step_over(struct lapse_chunk_file *file, uint64_t from, uint64_t expected,
+                     uint64_t *counter)
 {
     int64_t next = find_head(file, from);
     if (next < 0)

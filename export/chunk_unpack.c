@@ -120,7 +120,8 @@ static bool read_fields(struct lapse_wire_reader block, uint64_t numbers[BLOCK_T
     }
 }
 
-static Lapse__SampleBlock *unpack_block(ProtobufCAllocator *allocator, struct lapse_wire_reader body)
+static Lapse__SampleBlock *unpack_block(ProtobufCAllocator *allocator,
+                                        struct lapse_wire_reader body)
 {
     struct lapse_wire_reader lists[BLOCK_FIELDS] = { 0 };
     uint64_t numbers[BLOCK_TIME_DELTA] = { 0 };

@@ -52,7 +52,8 @@ static uint32_t frame_number(struct lapse_firefox_tables *tables, uint32_t node,
     uint64_t mark = inline_depth(tables->profile, node);
     if (n->flags & LAPSE_NODE_GUESSED)
         mark |= GUESSED_MARK;
-    return lapse_intern(&tables->frames, (struct lapse_key){ { n->function, pc, line, mark } }, NULL);
+    return lapse_intern(&tables->frames, (struct lapse_key){ { n->function, pc, line, mark } },
+                        NULL);
 }
 
 static int add_stack(struct lapse_firefox_tables *tables, uint32_t number, uint32_t frame,
@@ -278,7 +279,8 @@ static void put_resources(struct lapse_firefox_tables *tables, struct lapse_outp
         put_number(output, i, i);
     lapse_output_text(output, "],\"name\":[");
     for (uint32_t i = 0; i < count; i++)
-        put_number(output, i, lapse_firefox_string(tables, lapse_module_name(&profile->modules[i])));
+        put_number(output, i,
+                   lapse_firefox_string(tables, lapse_module_name(&profile->modules[i])));
     lapse_output_char(output, ']');
     put_constant(output, "host", count, "null");
     put_constant(output, "type", count, "1");

@@ -28,7 +28,8 @@ struct folded {
 
 static uint32_t child(struct folded *folded, uint32_t parent, uint32_t name)
 {
-    uint32_t node = name == LAPSE_INDEX_NONE ? name : lapse_line_tree_child(&folded->tree, parent, name);
+    uint32_t node =
+        name == LAPSE_INDEX_NONE ? name : lapse_line_tree_child(&folded->tree, parent, name);
     if (node != LAPSE_INDEX_NONE)
         return node;
     folded->error = -ENOMEM;
@@ -76,7 +77,8 @@ static uint32_t outer_node(struct folded *folded, uint32_t group, uint32_t node)
         above = nodes[at].parent;
         folded->outer[at].node =
             above ? child(folded, folded->outer[above].node,
-                          function_name(folded, nodes[above].function, nodes[at].call_line)) : group;
+                          function_name(folded, nodes[above].function, nodes[at].call_line))
+                  : group;
         folded->outer[at].of_group = group + 1;
     }
     return folded->outer[node].node;
@@ -87,8 +89,9 @@ static void add_stack(struct folded *folded, uint32_t group, const struct lapse_
 {
     uint32_t node = group;
     if (leaf->node)
-        node = child(folded, outer_node(folded, group, leaf->node),
-                     function_name(folded, folded->profile->nodes[leaf->node].function, leaf->line));
+        node =
+            child(folded, outer_node(folded, group, leaf->node),
+                  function_name(folded, folded->profile->nodes[leaf->node].function, leaf->line));
     if (node) /* an explicit empty stack has no line */
         folded->tree.nodes[node].weight += weight;
 }
@@ -131,8 +134,8 @@ static uint32_t group_make(struct folded *folded, uint32_t thread_index, uint32_
         group = child(folded, group, text_name(folded, text));
     }
     if (folded->options->threads) {
-        snprintf(text, sizeof text, "[%.4000s tid=%u]", *thread->name ? thread->name : process->name,
-                 thread->tid);
+        snprintf(text, sizeof text, "[%.4000s tid=%u]",
+                 *thread->name ? thread->name : process->name, thread->tid);
         group = child(folded, group, text_name(folded, text));
     }
     if (folded->options->labels)

@@ -91,7 +91,8 @@ static void add_leaf(struct callgrind *callgrind, uint32_t leaf_index)
         return;
     uint64_t function = callgrind->identity[nodes[leaf->node].function];
     add_cost(callgrind, key4(function, leaf->line, LAPSE_NONE, 0), cost);
-    for (uint32_t node = leaf->node; nodes[node].parent && !callgrind->error; node = nodes[node].parent) {
+    for (uint32_t node = leaf->node; nodes[node].parent && !callgrind->error;
+         node = nodes[node].parent) {
         uint32_t pair = pair_number(callgrind, node);
         if (callgrind->error || callgrind->pair_leaf[pair] == leaf_index + 1)
             continue;
@@ -148,7 +149,8 @@ static void put_function(struct callgrind *callgrind, uint32_t function, bool ca
 {
     const char *name = callgrind->profile->functions[function].name;
     lapse_output_text(&callgrind->output, callee ? "cob=" : "ob=");
-    put_name(callgrind, &callgrind->objects, callgrind->object_sent, object_of(callgrind, function));
+    put_name(callgrind, &callgrind->objects, callgrind->object_sent,
+             object_of(callgrind, function));
     lapse_output_text(&callgrind->output, callee ? "cfi=" : "fl=");
     put_name(callgrind, &callgrind->files, callgrind->file_sent, file_of(callgrind, function));
     lapse_output_text(&callgrind->output, callee ? "cfn=" : "fn=");
@@ -245,14 +247,16 @@ static void put_head(struct callgrind *callgrind, const struct cost *whole)
         lapse_output_text(&callgrind->output, "thread: ");
         lapse_output_uint(&callgrind->output, callgrind->only_thread);
         lapse_output_char(&callgrind->output, '\n');
-        put_header(callgrind, "desc: Thread: ", lapse_caption_thread(profile, callgrind->only_thread - 1));
+        put_header(callgrind,
+                   "desc: Thread: ", lapse_caption_thread(profile, callgrind->only_thread - 1));
     }
     for (uint32_t i = 0; i < profile->note_count; i++)
         put_header(callgrind, "desc: ", profile->notes[i]);
     lapse_each_loss(profile, callgrind, put_loss);
     lapse_output_text(&callgrind->output, "positions: line\nevent: samples : Samples\n");
-    lapse_output_text(&callgrind->output, has_time ? "event: ns : CPU time [ns]\nevents: samples ns\n"
-                                                   : "events: samples\n");
+    lapse_output_text(&callgrind->output, has_time
+                                              ? "event: ns : CPU time [ns]\nevents: samples ns\n"
+                                              : "events: samples\n");
     lapse_output_text(&callgrind->output, "summary: ");
     lapse_output_uint(&callgrind->output, whole->count);
     if (has_time) {
@@ -298,7 +302,9 @@ static int prepare(struct callgrind *callgrind, FILE *to)
     callgrind->leaf_costs = calloc(profile->leaf_count + 1u, sizeof *callgrind->leaf_costs);
     callgrind->pair_of = calloc(profile->node_count + 1u, sizeof *callgrind->pair_of);
     if (!error)
-        error = callgrind->identity && callgrind->pair_of && callgrind->leaf_costs ? unify(callgrind) : -ENOMEM;
+        error = callgrind->identity && callgrind->pair_of && callgrind->leaf_costs
+                    ? unify(callgrind)
+                    : -ENOMEM;
     callgrind->name_sent = calloc(callgrind->names.count + 1u, 1);
     callgrind->file_sent = calloc(callgrind->files.count + 1u, 1);
     callgrind->object_sent = calloc(callgrind->objects.count + 1u, 1);
@@ -322,7 +328,8 @@ static int collect(struct callgrind *callgrind, struct lapse_profile *profile)
     if (callgrind->only_thread)
         return lapse_profile_each_sample(profile, add_sample, callgrind);
     for (uint32_t i = 0; i < profile->leaf_count; i++)
-        callgrind->leaf_costs[i] = (struct cost){ profile->leaves[i].count, profile->leaves[i].weight_ns };
+        callgrind->leaf_costs[i] =
+            (struct cost){ profile->leaves[i].count, profile->leaves[i].weight_ns };
     return 0;
 }
 

@@ -32,7 +32,8 @@ static void put(struct chrome *chrome, const char *text)
 
 static void put_time(struct chrome *chrome, uint64_t time_ns)
 {
-    lapse_output_thousandths(&chrome->output, time_ns > chrome->zero_ns ? time_ns - chrome->zero_ns : 0);
+    lapse_output_thousandths(&chrome->output,
+                             time_ns > chrome->zero_ns ? time_ns - chrome->zero_ns : 0);
 }
 
 static void put_place(struct chrome *chrome, uint32_t thread)
@@ -95,7 +96,8 @@ static void put_edges(struct chrome *chrome, const struct lapse_call_edge *edges
     head->size = 0;
     lapse_output_text(head, edges->start ? ",\n{\"ph\":\"B\"," : ",\n{\"ph\":\"E\",");
     lapse_output_bytes(head, chrome->places.bytes + chrome->place_offsets[edges->thread],
-                       chrome->place_offsets[edges->thread + 1] - chrome->place_offsets[edges->thread]);
+                       chrome->place_offsets[edges->thread + 1] -
+                           chrome->place_offsets[edges->thread]);
     lapse_output_thousandths(head, time_ns > chrome->zero_ns ? time_ns - chrome->zero_ns : 0);
     lapse_output_text(head, ",\"name\":");
     lapse_output_pad(head);
@@ -170,7 +172,8 @@ static void put_loss(void *context, const char *name, uint64_t value)
 {
     struct chrome *chrome = context;
     put(chrome, ",\n{\"ph\":\"C\",\"pid\":");
-    lapse_output_uint(&chrome->output, chrome->profile->process_count ? chrome->ids.processes[0] : 0);
+    lapse_output_uint(&chrome->output,
+                      chrome->profile->process_count ? chrome->ids.processes[0] : 0);
     put(chrome, ",\"tid\":0,\"ts\":");
     put_time(chrome, lapse_profile_end(chrome->profile));
     put(chrome, ",\"name\":");
@@ -211,7 +214,8 @@ int lapse_write_chrome(struct lapse_profile *profile, FILE *to,
     struct chrome chrome = { .profile = profile, .zero_ns = lapse_profile_zero(profile) };
     int output = lapse_output_init(&chrome.output, to);
     int result = profile->has_times ? output : -ENOTSUP;
-    int places = lapse_output_init(&chrome.places, NULL), head = lapse_output_init(&chrome.head, NULL);
+    int places = lapse_output_init(&chrome.places, NULL),
+        head = lapse_output_init(&chrome.head, NULL);
     int names = lapse_json_names_init(&chrome.names, profile);
     if (!result)
         result = places ? places : head ? head : names;

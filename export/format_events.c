@@ -60,8 +60,8 @@ static void put_thread(struct writer *writer, struct lapse_output *output, uint3
 }
 
 /* A line: `head`, what stands between it and the depth, the depth, the name. */
-static void put_line(struct writer *writer, const char between[LAPSE_LAY_SLACK], size_t between_size,
-                     uint32_t depth, uint32_t function, enum lapse_proof proof)
+static void put_line(struct writer *writer, const char between[LAPSE_LAY_SLACK],
+                     size_t between_size, uint32_t depth, uint32_t function, enum lapse_proof proof)
 {
     static const char proofs[][LAPSE_LAY_SLACK] = { "\n", "\tinferred\n", "\tambiguous\n" };
     static const uint8_t sizes[] = { 1, 10, 11 };
@@ -83,7 +83,8 @@ static int write_edge(void *context, const struct lapse_call_edge *edge)
 {
     static const char start[LAPSE_LAY_SLACK] = "\tstart\t", end[LAPSE_LAY_SLACK] = "\tend\t";
     struct writer *writer = context;
-    if (edge->time_ns != writer->head_ns || edge->thread != writer->head_thread || !writer->head.size) {
+    if (edge->time_ns != writer->head_ns || edge->thread != writer->head_thread ||
+        !writer->head.size) {
         writer->head.size = 0;
         lapse_output_uint(&writer->head, edge->time_ns);
         lapse_output_char(&writer->head, '\t');
@@ -130,7 +131,8 @@ static void put_head(struct writer *writer, const char *what)
     lapse_output_text(&writer->output, "# lapse ");
     lapse_output_text(&writer->output, what);
     lapse_output_text(&writer->output, " 1\n# clock ");
-    lapse_output_text(&writer->output, profile->process_count ? clocks[profile->processes[0].clock] : "cpu");
+    lapse_output_text(&writer->output,
+                      profile->process_count ? clocks[profile->processes[0].clock] : "cpu");
     lapse_output_char(&writer->output, '\n');
     put_pair(writer, "period_ns", profile->period_ns);
     put_pair(writer, "ticks", counters->ticks);
@@ -152,15 +154,17 @@ static void put_head(struct writer *writer, const char *what)
     put_pair(writer, "drain_ns", counters->drain_ns);
 }
 
-static int write_calls(struct lapse_profile *profile, FILE *to, const struct lapse_export_options *options,
-                       bool intervals, char *error, size_t error_size)
+static int write_calls(struct lapse_profile *profile, FILE *to,
+                       const struct lapse_export_options *options, bool intervals, char *error,
+                       size_t error_size)
 {
     struct writer writer = { .profile = profile };
     struct lapse_calls_options calls = {
         .edge = intervals ? NULL : write_edge, .interval = intervals ? write_interval : NULL,
         .context = &writer, .export_options = options, .as_asked = true,
     };
-    int output = lapse_output_init(&writer.output, to), head = lapse_output_init(&writer.head, NULL);
+    int output = lapse_output_init(&writer.output, to),
+        head = lapse_output_init(&writer.head, NULL);
     int result = !profile->has_times ? -ENOTSUP : output ? output : head;
     if (!result)
         result = prepare_names(&writer);
@@ -186,7 +190,8 @@ int lapse_write_events(struct lapse_profile *profile, FILE *to,
 }
 
 int lapse_write_intervals(struct lapse_profile *profile, FILE *to,
-                          const struct lapse_export_options *options, char *error, size_t error_size)
+                          const struct lapse_export_options *options, char *error,
+                          size_t error_size)
 {
     return write_calls(profile, to, options, true, error, error_size);
 }

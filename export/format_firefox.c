@@ -211,7 +211,8 @@ static void put_thread_head(struct firefox *firefox, uint32_t index)
     const struct lapse_profile_process *process = &firefox->profile->processes[thread->process];
     put(firefox, "{\"name\":");
     lapse_json_string(&firefox->output, lapse_caption_thread(firefox->profile, index));
-    put(firefox, thread->tid == process->pid ? ",\"isMainThread\":true" : ",\"isMainThread\":false");
+    put(firefox,
+        thread->tid == process->pid ? ",\"isMainThread\":true" : ",\"isMainThread\":false");
     put(firefox, ",\"processType\":\"default\",\"processName\":");
     lapse_json_string(&firefox->output, process->name);
     put(firefox, ",\"pid\":\"");
@@ -323,7 +324,8 @@ static int prepare(struct firefox *firefox, FILE *to, const struct lapse_export_
     firefox->gap_counts = calloc(profile->thread_count + 1u, sizeof *firefox->gap_counts);
     firefox->zero_ns = lapse_profile_zero(profile);
     firefox->gap_ns = profile->has_times ? lapse_calls_gap(profile, options) : UINT64_MAX;
-    if (output || lanes || gaps || tables || !firefox->last_ns || !firefox->counts || !firefox->gap_counts)
+    if (output || lanes || gaps || tables || !firefox->last_ns || !firefox->counts ||
+        !firefox->gap_counts)
         return -ENOMEM;
     firefox->gap_name = lapse_firefox_string(&firefox->tables, "not sampled");
     return 0;

@@ -335,7 +335,8 @@ static void make_head(struct perfetto *perfetto, uint64_t time_ns)
 }
 
 /* Up to the body's length; body gets where that is. */
-static char *lay_head(struct perfetto *perfetto, uint64_t time_ns, enum packet_field field, char **body)
+static char *lay_head(struct perfetto *perfetto, uint64_t time_ns, enum packet_field field,
+                      char **body)
 {
     char *at = lapse_output_room(&perfetto->output, SHORT_PACKET);
     if (!at)
@@ -381,7 +382,8 @@ static int on_edge(void *context, const struct lapse_call_edge *edge)
     if (edge->start) {
         name = edge->function + 1u;
         if (!perfetto->event_name_sent[edge->function])
-            send_text(perfetto, EVENT_NAMES, name, perfetto->profile->functions[edge->function].name);
+            send_text(perfetto, EVENT_NAMES, name,
+                      perfetto->profile->functions[edge->function].name);
         perfetto->event_name_sent[edge->function] = 1;
     }
     send_event(perfetto, edge->time_ns, edge->start ? SLICE_BEGIN : SLICE_END,
@@ -517,7 +519,8 @@ static int put_spans(struct perfetto *perfetto)
         put_span(perfetto, span, lanes);
         if (i + 1 == profile->span_count || profile->spans[order[i + 1]].thread != span->thread)
             for (uint32_t at = 0; at < SPAN_LANES; at++)
-                close_spans(perfetto, &lanes[at], span_track(perfetto, span->thread, at), UINT64_MAX);
+                close_spans(perfetto, &lanes[at], span_track(perfetto, span->thread, at),
+                            UINT64_MAX);
     }
     for (uint32_t at = 0; at < SPAN_LANES; at++)
         free(lanes[at].ends);
@@ -589,7 +592,8 @@ static int prepare(struct perfetto *perfetto, FILE *to)
     if (!profile->has_times)
         return -ENOTSUP;
     if (output || text || !perfetto->event_name_sent || !perfetto->function_sent ||
-        !perfetto->mapping_sent || !perfetto->stack_sent || !perfetto->labels || !perfetto->weight_ns)
+        !perfetto->mapping_sent || !perfetto->stack_sent || !perfetto->labels ||
+        !perfetto->weight_ns)
         return -ENOMEM;
     return lapse_ids_init(&perfetto->ids, profile);
 }

@@ -84,7 +84,8 @@ static void begin_message(struct pprof *pprof, size_t size)
 
 static uint64_t string_number(struct pprof *pprof, const char *text)
 {
-    uint32_t number = lapse_strings_number(&pprof->strings, text ? text : "", text ? strlen(text) : 0);
+    uint32_t number =
+        lapse_strings_number(&pprof->strings, text ? text : "", text ? strlen(text) : 0);
     if (number == LAPSE_INDEX_NONE) {
         pprof->error = -ENOMEM;
         return 0;
@@ -242,8 +243,8 @@ static uint32_t prepare_stack(struct pprof *pprof, const struct lapse_profile_le
     return id;
 }
 
-static void put_label(struct pprof *pprof, struct lapse_wire *wire, const char *key, const char *text,
-                      uint64_t number)
+static void put_label(struct pprof *pprof, struct lapse_wire *wire, const char *key,
+                      const char *text, uint64_t number)
 {
     size_t mark = lapse_wire_begin(wire, 3);
     lapse_wire_uint(wire, 1, string_number(pprof, key));
@@ -348,7 +349,8 @@ static void put_sample(struct pprof *pprof, const struct lapse_cell *cell)
     load_stack(pprof, cell->leaf);
     if (cell->owner != LAPSE_NONE) {
         thread = piece_of(pprof, &pprof->thread_labels[cell->owner], cell->owner, NULL);
-        set = piece_of(pprof, &pprof->set_labels[cell->labels], 0, &profile->label_sets[cell->labels]);
+        set = piece_of(pprof, &pprof->set_labels[cell->labels], 0,
+                       &profile->label_sets[cell->labels]);
     }
     begin_message(pprof, 128 + pprof->stack_size + thread->size + set->size);
     if (pprof->error)
@@ -492,8 +494,8 @@ static int prepare(struct pprof *pprof)
     pprof->set_labels = calloc(profile->label_set_count + 1u, sizeof *pprof->set_labels);
     pprof->stack_leaf = LAPSE_NONE;
     int pieces = lapse_output_init(&pprof->pieces, NULL);
-    if (!pprof->wire.bytes || !pprof->mappings || !pprof->caller_location || !pprof->thread_labels ||
-        !pprof->set_labels || pieces)
+    if (!pprof->wire.bytes || !pprof->mappings || !pprof->caller_location ||
+        !pprof->thread_labels || !pprof->set_labels || pieces)
         return -ENOMEM;
     for (uint32_t i = 0; i < profile->module_count; i++)
         pprof->mappings[i].id = i == first ? 1 : i < first ? i + 2 : i + 1;
@@ -504,7 +506,8 @@ static int write_all(struct pprof *pprof, struct lapse_profile *profile)
 {
     /* gzip; zlib leaves time and name out of its head: equal input gives equal bytes. The fastest
      * level, as Go's own writer: a better one takes longer than all else. */
-    if (deflateInit2(&pprof->deflate, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&pprof->deflate, Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
+        Z_OK)
         return -ENOMEM;
     put_head(pprof);
     int error = put_samples(pprof, profile);

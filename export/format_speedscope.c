@@ -53,7 +53,8 @@ static int collect_sample(void *context, const struct lapse_profile_sample *samp
 static int collect_edge(void *context, const struct lapse_call_edge *edge)
 {
     struct speedscope *speedscope = context;
-    uint64_t time_ns = edge->time_ns > speedscope->zero_ns ? edge->time_ns - speedscope->zero_ns : 0;
+    uint64_t time_ns =
+        edge->time_ns > speedscope->zero_ns ? edge->time_ns - speedscope->zero_ns : 0;
     uint64_t *last_ns = &speedscope->last_edge_ns[edge->thread];
     if (time_ns < *last_ns)
         time_ns = *last_ns;
@@ -234,13 +235,15 @@ static int put_evented(struct speedscope *speedscope, uint32_t thread)
 {
     struct lapse_lane_reader reader;
     struct lapse_output *output = &speedscope->output;
-    static const char heads[2][48] = { ",\n{\"type\":\"C\",\"frame\":", ",\n{\"type\":\"O\",\"frame\":" };
+    static const char heads[2][48] = { ",\n{\"type\":\"C\",\"frame\":",
+                                       ",\n{\"type\":\"O\",\"frame\":" };
     uint64_t since, what, at = 0;
     char tail[64]; /* `,"at":TIME}`, which all edges of a time share */
     size_t tail_size = 0;
     int more = lapse_lane_open(&reader, &speedscope->edges, thread);
     put(speedscope, ",\n");
-    put_profile_head(speedscope, "evented", ") over time", thread, speedscope->last_edge_ns[thread]);
+    put_profile_head(speedscope, "evented", ") over time", thread,
+                     speedscope->last_edge_ns[thread]);
     put(speedscope, ",\"events\":[\n");
     while (more >= 0 && (more = lapse_lane_next(&reader, &what)) > 0) {
         since = 0;
@@ -287,7 +290,8 @@ static int write_all(struct speedscope *speedscope, const struct lapse_export_op
     char title[512];
     int error = 0;
     lapse_caption_title(title, sizeof title, speedscope->profile, options);
-    put(speedscope, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":");
+    put(speedscope,
+        "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":");
     lapse_json_string(&speedscope->output, title);
     put(speedscope, ",\"exporter\":\"lapse " LAPSE_VERSION "\",\"activeProfileIndex\":0,"
                     "\"shared\":{\"frames\":[\n");

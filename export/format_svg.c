@@ -146,7 +146,8 @@ static void put_box(struct svg *svg, uint32_t index)
     const struct lapse_view_node *node = &svg->view->nodes[index];
     uint32_t function = index ? svg->view->functions[node->function].function : 0;
     const char *name = index ? svg->profile->functions[function].name : "all";
-    uint64_t left = scaled(svg, svg->lefts[index]), right = scaled(svg, svg->lefts[index] + node->total_ns);
+    uint64_t left = scaled(svg, svg->lefts[index]),
+             right = scaled(svg, svg->lefts[index] + node->total_ns);
     uint64_t top = box_top(svg, node->depth);
     put(svg, "<g><title>");
     put_escaped(svg, name);
@@ -195,9 +196,10 @@ static void put_head(struct svg *svg)
     uint32_t height = HEAD + svg->rows * ROW + FOOT;
     char title[512], text[160];
     lapse_caption_title(title, sizeof title, svg->profile, svg->options);
-    put(svg, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" ");
-    snprintf(text, sizeof text, "width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\" ", svg->width, height,
-             svg->width, height);
+    put(svg,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" ");
+    snprintf(text, sizeof text, "width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\" ", svg->width,
+             height, svg->width, height);
     put(svg, text);
     put(svg, "font-family=\"ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace\" "
              "font-size=\"11\" role=\"img\">\n<title>");
@@ -249,7 +251,8 @@ static int prepare(struct svg *svg, FILE *to)
         return error;
     svg->width = options->width >= 200 ? options->width : 1200;
     svg->lefts = calloc(svg->view->node_count + 1u, sizeof *svg->lefts);
-    double least = (double)svg->view->weight_ns * LEAST_THOUSANDTHS / 1000 / (svg->width - 2 * MARGIN);
+    double least =
+        (double)svg->view->weight_ns * LEAST_THOUSANDTHS / 1000 / (svg->width - 2 * MARGIN);
     if (options->minimum > 0)
         least = (double)svg->view->weight_ns * options->minimum;
     svg->least_ns = least > 1 ? (uint64_t)least : 1;

@@ -33,7 +33,8 @@ static const struct lapse_profile_process *main_process(const struct lapse_profi
     for (uint32_t i = 0; weights && i < profile->thread_count; i++) {
         uint32_t process = profile->threads[i].process;
         weights[process] += profile->threads[i].weight_ns;
-        if (weights[process] > weights[most] || (weights[process] == weights[most] && process < most))
+        if (weights[process] > weights[most] ||
+            (weights[process] == weights[most] && process < most))
             most = process;
     }
     free(weights);
@@ -98,8 +99,8 @@ static void write_counters(struct lapse_page_stream *stream, const struct lapse_
 }
 
 static void write_head(struct lapse_page_stream *stream, const struct lapse_profile *profile,
-                       const struct lapse_export_options *options, const struct lapse_page_times *times,
-                       uint64_t join_ns)
+                       const struct lapse_export_options *options,
+                       const struct lapse_page_times *times, uint64_t join_ns)
 {
     const struct lapse_profile_process *first = profile->processes;
     lapse_page_text(stream, "lapse-page-1");
@@ -121,7 +122,8 @@ static void write_head(struct lapse_page_stream *stream, const struct lapse_prof
                                 "times are exact to a four-thousandth of the run.");
     if (times->run_count > 1) {
         char text[96];
-        snprintf(text, sizeof text, "%u runs: the times of each are since its own start.", times->run_count);
+        snprintf(text, sizeof text, "%u runs: the times of each are since its own start.",
+                 times->run_count);
         lapse_page_text(stream, text);
     }
     write_counters(stream, &profile->counters);

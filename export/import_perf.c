@@ -205,9 +205,11 @@ static void read_frame(struct perf_import *import, char *line)
     }
     struct lapse_imported_function function = {
         .name = symbol,
-        .module = has_module ? lapse_importer_module(import->importer, module, NULL) : LAPSE_INDEX_NONE,
+        .module =
+            has_module ? lapse_importer_module(import->importer, module, NULL) : LAPSE_INDEX_NONE,
     };
-    struct lapse_imported_line real = { .function = lapse_importer_function(import->importer, &function) };
+    struct lapse_imported_line real = { .function =
+                                            lapse_importer_function(import->importer, &function) };
     if (is_inlined && import->inlined_count < INLINES_MAX) {
         import->inlined[import->inlined_count++] = real;
         return;

@@ -111,7 +111,8 @@ static int add_mapping(struct pprof_import *import, const struct lapse_wire_read
 {
     struct entry entry = { 0 };
     int error = each(import, *body, on_entry, &entry);
-    struct mapping *mappings = lapse_array_grow(import->mappings, import->mapping_count, sizeof *mappings);
+    struct mapping *mappings =
+        lapse_array_grow(import->mappings, import->mapping_count, sizeof *mappings);
     if (!mappings || lapse_map_put(&import->mapping_of, entry.fields[1], import->mapping_count))
         return -ENOMEM;
     import->mappings = mappings;
@@ -191,7 +192,8 @@ static void choose_types(struct pprof_import *import)
         if (scale) { /* as in pprof, the last one is the default */
             import->time_type = (int)i;
             import->time_scale = scale;
-        } else if (import->count_type < 0 || !strcmp(text(import, import->types[i].type), "samples")) {
+        } else if (import->count_type < 0 ||
+                   !strcmp(text(import, import->types[i].type), "samples")) {
             import->count_type = (int)i;
         }
     }
@@ -264,7 +266,8 @@ static uint32_t import_location(struct pprof_import *import, struct location *lo
         imported[count].function = lapse_importer_function(import->importer, &function);
         if (imported[count].function == LAPSE_INDEX_NONE)
             return LAPSE_INDEX_NONE;
-        imported[count++].line = lines.count && lines.lines[i] < UINT32_MAX ? (uint32_t)lines.lines[i] : 0;
+        imported[count++].line =
+            lines.count && lines.lines[i] < UINT32_MAX ? (uint32_t)lines.lines[i] : 0;
     }
     uint32_t number = lapse_importer_location(import->importer, imported, count);
     location->imported = number + 1;
@@ -303,7 +306,8 @@ static int on_label(struct pprof_import *import, void *to, uint32_t field, uint6
     return 0;
 }
 
-static int add_label(struct pprof_import *import, struct sample *sample, struct lapse_wire_reader *body)
+static int add_label(struct pprof_import *import, struct sample *sample,
+                     struct lapse_wire_reader *body)
 {
     uint64_t label[4] = { 0 };
     int error = each(import, *body, on_label, label);

@@ -123,8 +123,8 @@ static int read_sampled(struct speedscope_import *import, json_t *profile, uint3
 }
 
 /* The stretch that ends at `now` is a sample of the stack that was open during it. */
-static void add_stretch(struct speedscope_import *import, uint32_t thread, uint32_t depth, double from,
-                        double now)
+static void add_stretch(struct speedscope_import *import, uint32_t thread, uint32_t depth,
+                        double from, double now)
 {
     struct lapse_imported_sample sample = {
         .locations = import->stack, .depth = depth, .thread = thread, .time_ns = rounded(from) + 1,
@@ -235,7 +235,8 @@ int lapse_import_speedscope(struct lapse_importer *importer, const struct lapse_
                             char *error, size_t error_size)
 {
     struct speedscope_import import = { .importer = importer, .input = input };
-    char *bytes = NULL, detail[JSON_ERROR_TEXT_LENGTH + 32] = "not a speedscope file, or a damaged one";
+    char *bytes = NULL,
+         detail[JSON_ERROR_TEXT_LENGTH + 32] = "not a speedscope file, or a damaged one";
     size_t size = 0;
     int result = lapse_import_slurp(input->from, &bytes, &size);
     import.stack = malloc(DEPTH_MAX * sizeof *import.stack);

@@ -88,7 +88,8 @@ static void put_text(struct lapse_importer *importer, uint32_t field, const char
 {
     size_t size = text ? strlen(text) : 0;
     if (size)
-        lapse_wire_bytes(&importer->wire, field, text, size < NAME_MAX_BYTES ? size : NAME_MAX_BYTES);
+        lapse_wire_bytes(&importer->wire, field, text,
+                         size < NAME_MAX_BYTES ? size : NAME_MAX_BYTES);
 }
 
 int lapse_importer_create(struct lapse_importer **out, FILE *to)
@@ -165,7 +166,8 @@ void lapse_importer_head(struct lapse_importer *importer, const struct lapse_imp
 
 static uint32_t text_number(struct lapse_importer *importer, const char *text)
 {
-    uint32_t number = lapse_strings_number(&importer->strings, text ? text : "", text ? strlen(text) : 0);
+    uint32_t number =
+        lapse_strings_number(&importer->strings, text ? text : "", text ? strlen(text) : 0);
     if (number == LAPSE_INDEX_NONE)
         fail(importer, -ENOMEM);
     return number;
@@ -205,7 +207,8 @@ uint32_t lapse_importer_module(struct lapse_importer *importer, const char *path
 {
     bool is_new;
     uint8_t build_id[32];
-    struct lapse_key key = { { text_number(importer, path), text_number(importer, build_id_hex), 0, 0 } };
+    struct lapse_key key = { { text_number(importer, path), text_number(importer, build_id_hex), 0,
+                               0 } };
     uint32_t number = number_of(importer, &importer->module_keys, key, &is_new);
     if (!is_new)
         return number;
@@ -385,7 +388,8 @@ uint32_t lapse_importer_labels(struct lapse_importer *importer, const char *cons
         fwrite(pairs[i], 1, strlen(pairs[i]) + 1, to);
     fclose(to);
     uint32_t before = importer->label_texts.count;
-    uint32_t number = text ? lapse_strings_number(&importer->label_texts, text, size) : LAPSE_INDEX_NONE;
+    uint32_t number =
+        text ? lapse_strings_number(&importer->label_texts, text, size) : LAPSE_INDEX_NONE;
     free(text);
     if (number == LAPSE_INDEX_NONE || size > LAPSE_CHUNK_MAX / 4)
         return 0;
@@ -405,12 +409,14 @@ uint32_t lapse_importer_labels(struct lapse_importer *importer, const char *cons
 }
 
 /* The recorded node of a stack; new ones are written as they come. */
-static uint32_t stack_node(struct lapse_importer *importer, const struct lapse_imported_sample *sample)
+static uint32_t stack_node(struct lapse_importer *importer,
+                           const struct lapse_imported_sample *sample)
 {
     uint32_t node = 0;
     for (uint32_t i = 0; i < sample->depth; i++) {
         uint64_t site = i ? importer->locations[sample->locations[i - 1]].address : 0;
-        uint64_t function = importer->functions[importer->locations[sample->locations[i]].function].address;
+        uint64_t function =
+            importer->functions[importer->locations[sample->locations[i]].function].address;
         uint32_t parent = node;
         node = lapse_call_tree_child(importer->tree, parent, site, function, 0);
         if (!node) {
@@ -505,7 +511,8 @@ static void flush_samples(struct lapse_importer *importer)
     importer->samples += count;
     importer->pending_count = 0;
 }
-_Static_assert(42 * BATCH + 256 <= LAPSE_CHUNK_MAX - CHUNK_TAIL, "a batch of one thread fits into a chunk");
+_Static_assert(42 * BATCH + 256 <= LAPSE_CHUNK_MAX - CHUNK_TAIL,
+               "a batch of one thread fits into a chunk");
 
 static void add_pending(struct lapse_importer *importer, const struct pending *sample)
 {
@@ -518,7 +525,8 @@ static void add_pending(struct lapse_importer *importer, const struct pending *s
     importer->pending_count++;
 }
 
-void lapse_importer_sample(struct lapse_importer *importer, const struct lapse_imported_sample *sample)
+void lapse_importer_sample(struct lapse_importer *importer,
+                           const struct lapse_imported_sample *sample)
 {
     bool is_new;
     if (importer->error)
@@ -529,7 +537,8 @@ void lapse_importer_sample(struct lapse_importer *importer, const struct lapse_i
             return;
         }
     uint32_t node = stack_node(importer, sample);
-    uint64_t pc = sample->depth ? importer->locations[sample->locations[sample->depth - 1]].address : 0;
+    uint64_t pc =
+        sample->depth ? importer->locations[sample->locations[sample->depth - 1]].address : 0;
     if (sample->time_ns) {
         add_pending(importer, &(struct pending){ sample->thread, node, sample->labels, pc,
                                                  sample->time_ns, sample->weight_ns, 0 });
@@ -566,8 +575,9 @@ static void expand_cell(struct lapse_importer *importer, uint32_t index, uint64_
     for (uint64_t i = 0; i < count && !importer->error; i++) {
         uint64_t share = weight / count + (i < weight % count);
         clocks[word[0]] += share ? share : 1;
-        add_pending(importer, &(struct pending){ (uint32_t)word[0], (uint32_t)word[1],
-                                                 (uint32_t)word[3], word[2], clocks[word[0]], share, 0 });
+        add_pending(importer,
+                    &(struct pending){ (uint32_t)word[0], (uint32_t)word[1], (uint32_t)word[3],
+                                       word[2], clocks[word[0]], share, 0 });
     }
 }
 
@@ -583,7 +593,8 @@ static void expand_cells(struct lapse_importer *importer)
         return;
     }
     if (importer->cells.count)
-        lapse_importer_note(importer, "the input had no times: those shown follow from the weights");
+        lapse_importer_note(importer,
+                            "the input had no times: those shown follow from the weights");
     if (total > EXPAND_MAX)
         lapse_importer_note(importer, "the input had too many counts: each stack is one sample");
     for (uint32_t i = 0; i < importer->cells.count; i++) {

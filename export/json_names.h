@@ -21,7 +21,8 @@ static inline size_t lapse_json_name_size(const struct lapse_json_names *names, 
 {
     return names->offsets[function + 1] - names->offsets[function];
 }
-static inline char *lapse_json_name_lay(char *to, const struct lapse_json_names *names, uint32_t function)
+static inline char *lapse_json_name_lay(char *to, const struct lapse_json_names *names,
+                                        uint32_t function)
 {
     return lapse_lay(to, names->text.bytes + names->offsets[function],
                      lapse_json_name_size(names, function));

@@ -52,7 +52,8 @@ static void put_special(struct lapse_output *output, char c)
 static size_t plain_run(const char *text)
 {
     size_t size = 0;
-    for (unsigned char c; (c = (unsigned char)text[size]) >= 0x20 && c < 0x7f && c != '"' && c != '\\' && c != '<';)
+    for (unsigned char c;
+         (c = (unsigned char)text[size]) >= 0x20 && c < 0x7f && c != '"' && c != '\\' && c != '<';)
         size++;
     return size;
 }

@@ -48,8 +48,8 @@ static int spill(struct lapse_lanes *lanes, struct lapse_lane *lane)
     lane->bytes[1] = (uint8_t)(lane->used >> 8);
     if (!lanes->file && !(lanes->file = tmpfile()))
         return -errno;
-    if (pwrite(fileno(lanes->file), lane->bytes, LAPSE_LANE_BLOCK, (off_t)(lanes->file_blocks * LAPSE_LANE_BLOCK)) !=
-        (ssize_t)LAPSE_LANE_BLOCK)
+    if (pwrite(fileno(lanes->file), lane->bytes, LAPSE_LANE_BLOCK,
+               (off_t)(lanes->file_blocks * LAPSE_LANE_BLOCK)) != (ssize_t)LAPSE_LANE_BLOCK)
         return errno ? -errno : -EIO;
     lane->used = 2;
     return remember_block(lane, lanes->file_blocks++);
@@ -89,7 +89,8 @@ int lapse_lane_next_block(struct lapse_lane_reader *reader)
         reader->end = lane->bytes + lane->used;
     } else {
         if (pread(fileno(reader->lanes->file), reader->bytes, LAPSE_LANE_BLOCK,
-                  (off_t)(reader->order[reader->block] * LAPSE_LANE_BLOCK)) != (ssize_t)LAPSE_LANE_BLOCK)
+                  (off_t)(reader->order[reader->block] * LAPSE_LANE_BLOCK)) !=
+            (ssize_t)LAPSE_LANE_BLOCK)
             return errno ? -errno : -EIO;
         reader->at = reader->bytes + 2;
         reader->end = reader->bytes + (reader->bytes[0] | reader->bytes[1] << 8);

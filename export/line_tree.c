@@ -58,8 +58,12 @@ static int by_ending(const void *a, const void *b, void *context)
     int order = memcmp(left_text, right_text, size);
     if (order)
         return order;
-    unsigned char left_next = (unsigned char)(left_size > size ? left_text[size] : left % 2 ? ';' : ' ');
-    unsigned char right_next = (unsigned char)(right_size > size ? right_text[size] : right % 2 ? ';' : ' ');
+    unsigned char left_next = (unsigned char)(left_size > size ? left_text[size]
+                                              : left % 2       ? ';'
+                                                               : ' ');
+    unsigned char right_next = (unsigned char)(right_size > size ? right_text[size]
+                                               : right % 2       ? ';'
+                                                                 : ' ');
     return left_next != right_next ? left_next - right_next
                                    : (left_size > right_size) - (left_size < right_size);
 }
@@ -121,8 +125,10 @@ static void put_name(struct lapse_output *to, const struct lapse_line_tree *tree
 }
 
 /* Depth first; `line` holds what the lines below the current node begin with. */
-static void write_lines(const struct order *order, struct lapse_output *output, struct lapse_output *line,
-                        uint64_t (*value)(const void *context, uint64_t weight), const void *context)
+static void write_lines(const struct order *order, struct lapse_output *output,
+                        struct lapse_output *line,
+                        uint64_t (*value)(const void *context, uint64_t weight),
+                        const void *context)
 {
     const struct lapse_line_tree *tree = order->tree;
     uint32_t item = order->first_item[0], open = 0;
@@ -150,7 +156,8 @@ static void write_lines(const struct order *order, struct lapse_output *output, 
 }
 
 int lapse_line_tree_write(const struct lapse_line_tree *tree, struct lapse_output *output,
-                          uint64_t (*value)(const void *context, uint64_t weight), const void *context)
+                          uint64_t (*value)(const void *context, uint64_t weight),
+                          const void *context)
 {
     struct order order = { .tree = tree };
     struct lapse_output line;

@@ -68,7 +68,8 @@ static void write_block(struct lapse_page_samples *samples)
     write_runs(samples, labels_of);
     write_runs(samples, number_of);
     for (uint32_t i = 0; i < samples->size; i++)
-        write_difference(samples->stream, block[i].time, &samples->threads[block[i].thread].last_time);
+        write_difference(samples->stream, block[i].time,
+                         &samples->threads[block[i].thread].last_time);
     for (uint32_t i = 0; i < samples->size; i++)
         lapse_page_uint(samples->stream, block[i].leaf);
     for (uint32_t i = 0; i < samples->size; i++)

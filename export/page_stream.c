@@ -17,7 +17,8 @@ int lapse_page_stream_init(struct lapse_page_stream *stream, struct lapse_output
 
 static void base64_group(struct lapse_page_stream *stream, const uint8_t *bytes, unsigned count)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     uint32_t word = (uint32_t)bytes[0] << 16 | (count > 1 ? (uint32_t)bytes[1] << 8 : 0) |
                     (count > 2 ? bytes[2] : 0);
     char *to = lapse_output_room(stream->output, 4);

@@ -17,12 +17,14 @@ static void end(struct lapse_page_times *times, uint64_t base_ns, uint64_t time_
         times->duration_ns = time_ns - base_ns;
 }
 
-static void find_bases(struct lapse_page_times *times, const struct lapse_profile *profile, uint64_t *runs)
+static void find_bases(struct lapse_page_times *times, const struct lapse_profile *profile,
+                       uint64_t *runs)
 {
     for (uint32_t i = 0; i < profile->process_count; i++)
         begin(&runs[profile->processes[i].run], profile->processes[i].start_ns);
     for (uint32_t i = 0; i < profile->thread_count; i++)
-        begin(&runs[profile->processes[profile->threads[i].process].run], profile->threads[i].start_ns);
+        begin(&runs[profile->processes[profile->threads[i].process].run],
+              profile->threads[i].start_ns);
     for (uint32_t i = 0; i < profile->span_count; i++) {
         uint32_t process = profile->threads[profile->spans[i].thread].process;
         begin(&runs[profile->processes[process].run], profile->spans[i].start_ns);

@@ -15,7 +15,8 @@
 #define PROGRESS_SAMPLES 65536u
 
 /* Arguments as a shell would take them back. */
-static const char *join_arguments(struct lapse_strings *strings, const struct lapse_session *session)
+static const char *join_arguments(struct lapse_strings *strings,
+                                  const struct lapse_session *session)
 {
     char *text = NULL;
     size_t size = 0;
@@ -24,8 +25,9 @@ static const char *join_arguments(struct lapse_strings *strings, const struct la
         return NULL;
     for (uint32_t i = 0; i < session->argument_count; i++) {
         const char *argument = session->arguments[i];
-        bool plain = *argument && !argument[strspn(argument, "abcdefghijklmnopqrstuvwxyz"
-                                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_^")];
+        bool plain = *argument &&
+                     !argument[strspn(argument, "abcdefghijklmnopqrstuvwxyz"
+                                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_^")];
         fputs(i ? " " : "", to);
         if (plain)
             fputs(argument, to);
@@ -83,16 +85,26 @@ static int add_process(struct lapse_profile *profile, const struct lapse_session
     profile->processes = processes;
     struct lapse_profile_process *process = &processes[profile->process_count];
     *process = (struct lapse_profile_process){
-        .pid = session->pid, .session = profile->process_count, .run_index = session->run_index,
-        .variant = session->variant, .start_ns = session->start_monotonic_ns,
-        .start_realtime_ns = session->start_realtime_ns, .cpu_ns = session->user_ns + session->system_ns,
-        .counters = session->counters, .clock = session->clock, .period_ns = session->period_ns,
-        .ended = session->ended, .end_reason = session->end_reason, .end_signal = session->end_signal,
+        .pid = session->pid,
+        .session = profile->process_count,
+        .run_index = session->run_index,
+        .variant = session->variant,
+        .start_ns = session->start_monotonic_ns,
+        .start_realtime_ns = session->start_realtime_ns,
+        .cpu_ns = session->user_ns + session->system_ns,
+        .counters = session->counters,
+        .clock = session->clock,
+        .period_ns = session->period_ns,
+        .ended = session->ended,
+        .end_reason = session->end_reason,
+        .end_signal = session->end_signal,
         .end_ns = session->ended ? session->end_ns : session->last_sample_ns,
         .program = lapse_strings_keep(strings, session->program),
-        .name = lapse_strings_keep(strings, *session->program ? lapse_profile_last_part(session->program) : "[unknown]"),
+        .name = lapse_strings_keep(
+            strings, *session->program ? lapse_profile_last_part(session->program) : "[unknown]"),
         .command = join_arguments(strings, session),
-        .host = lapse_strings_keep(strings, session->host), .run = run_of(profile, session),
+        .host = lapse_strings_keep(strings, session->host),
+        .run = run_of(profile, session),
     };
     if (!process->program || !process->name || !process->command || !process->host)
         return -ENOMEM;
@@ -101,13 +113,14 @@ static int add_process(struct lapse_profile *profile, const struct lapse_session
     return 0;
 }
 
-static int add_threads(struct lapse_profile *profile, struct lapse_session_link *link, uint32_t process)
+static int add_threads(struct lapse_profile *profile, struct lapse_session_link *link,
+                       uint32_t process)
 {
     link->thread_base = profile->thread_count;
     for (uint32_t i = 0; i < link->session->thread_count; i++) {
         const struct lapse_recorded_thread *from = &link->session->threads[i];
-        struct lapse_profile_thread *threads = lapse_array_grow(profile->threads, profile->thread_count,
-                                                                sizeof *threads);
+        struct lapse_profile_thread *threads =
+            lapse_array_grow(profile->threads, profile->thread_count, sizeof *threads);
         const char *name = lapse_strings_keep(&profile->source->strings, from->name);
         if (!threads || !name || lapse_map_put(&link->threads, from->id, profile->thread_count))
             return -ENOMEM;
@@ -139,8 +152,8 @@ static uint32_t label_set(struct lapse_profile *profile, const struct lapse_labe
         return LAPSE_NONE;
     if (lapse_map_get(&source->label_sets, number, &index))
         return index;
-    struct lapse_profile_label_set *sets = lapse_array_grow(profile->label_sets, profile->label_set_count,
-                                                            sizeof *sets);
+    struct lapse_profile_label_set *sets =
+        lapse_array_grow(profile->label_sets, profile->label_set_count, sizeof *sets);
     struct lapse_profile_label *labels = calloc(set->label_count + 1, sizeof *labels);
     if (sets)
         profile->label_sets = sets;
@@ -162,12 +175,14 @@ static int add_labels_and_spans(struct lapse_profile *profile, struct lapse_sess
 {
     for (uint32_t i = 0; i < link->session->label_set_count; i++) {
         uint32_t index = label_set(profile, &link->session->label_sets[i]);
-        if (index == LAPSE_NONE || lapse_map_put(&link->label_sets, link->session->label_sets[i].id, index))
+        if (index == LAPSE_NONE ||
+            lapse_map_put(&link->label_sets, link->session->label_sets[i].id, index))
             return -ENOMEM;
     }
     for (uint32_t i = 0; i < link->session->span_count; i++) {
         const struct lapse_recorded_span *from = &link->session->spans[i];
-        struct lapse_profile_span *spans = lapse_array_grow(profile->spans, profile->span_count, sizeof *spans);
+        struct lapse_profile_span *spans =
+            lapse_array_grow(profile->spans, profile->span_count, sizeof *spans);
         const char *name = lapse_strings_keep(&profile->source->strings, from->name);
         uint32_t thread;
         if (!spans || !name)
@@ -177,8 +192,8 @@ static int add_labels_and_spans(struct lapse_profile *profile, struct lapse_sess
             profile->damage.bad_references++;
             continue;
         }
-        spans[profile->span_count++] = (struct lapse_profile_span){ thread, from->start_ns, from->end_ns,
-                                                                    name };
+        spans[profile->span_count++] =
+            (struct lapse_profile_span){ thread, from->start_ns, from->end_ns, name };
     }
     return 0;
 }
@@ -186,7 +201,8 @@ static int add_labels_and_spans(struct lapse_profile *profile, struct lapse_sess
 static int add_session(struct lapse_profile *profile, const struct lapse_session *session)
 {
     struct lapse_profile_source *source = profile->source;
-    struct lapse_session_link *links = lapse_array_grow(source->links, source->link_count, sizeof *links);
+    struct lapse_session_link *links =
+        lapse_array_grow(source->links, source->link_count, sizeof *links);
     uint32_t nodes;
     if (!links)
         return -ENOMEM;
@@ -215,11 +231,12 @@ static int add_session(struct lapse_profile *profile, const struct lapse_session
 static int add_recording(struct lapse_profile *profile, struct lapse_recording *recording)
 {
     struct lapse_profile_source *source = profile->source;
-    struct lapse_recording **recordings = lapse_array_grow(source->recordings, source->recording_count,
-                                                           sizeof *recordings);
+    struct lapse_recording **recordings =
+        lapse_array_grow(source->recordings, source->recording_count, sizeof *recordings);
     if (recordings)
         source->recordings = recordings;
-    uint32_t *first_link = lapse_array_grow(source->first_link, source->recording_count, sizeof *first_link);
+    uint32_t *first_link =
+        lapse_array_grow(source->first_link, source->recording_count, sizeof *first_link);
     if (first_link)
         source->first_link = first_link;
     if (!recordings || !first_link) {
@@ -247,7 +264,8 @@ static bool looks_like_recording(int fd)
     return size <= 0 || lapse_recording_is(bytes, (size_t)size) || memchr(bytes, 0, (size_t)size);
 }
 
-static int add_input(struct lapse_profile *profile, const char *path, char *error, size_t error_size)
+static int add_input(struct lapse_profile *profile, const char *path, char *error,
+                     size_t error_size)
 {
     struct lapse_recording *recording;
     int fd = lapse_open_seekable(path);
@@ -290,19 +308,27 @@ static void show_progress(struct sample_pass *pass, uint32_t more)
     const struct lapse_profile_options *options = &pass->profile->source->options;
     uint64_t total, before = pass->count;
     pass->count += more;
-    if (options->progress && (!before || before / PROGRESS_SAMPLES != pass->count / PROGRESS_SAMPLES))
-        options->progress(options->progress_context, pass->done + lapse_recording_progress(
-                              pass->profile->source->recordings[pass->recording], &total), pass->total);
+    if (options->progress &&
+        (!before || before / PROGRESS_SAMPLES != pass->count / PROGRESS_SAMPLES))
+        options->progress(options->progress_context,
+                          pass->done +
+                              lapse_recording_progress(
+                                  pass->profile->source->recordings[pass->recording], &total),
+                          pass->total);
 }
 
 static int resolve(const struct sample_pass *pass, const struct lapse_recorded_sample *from,
                    struct lapse_profile_sample *sample)
 {
     struct lapse_profile_source *source = pass->profile->source;
-    struct lapse_session_link *link = &source->links[source->first_link[pass->recording] + from->session];
+    struct lapse_session_link *link =
+        &source->links[source->first_link[pass->recording] + from->session];
     *sample = (struct lapse_profile_sample){
-        .time_ns = from->time_ns, .weight_ns = from->weight_ns, .cut_cfa = from->cut_cfa,
-        .leaf = lapse_profile_leaf_at(pass->profile, link, from->node, from->leaf_pc, from->time_ns),
+        .time_ns = from->time_ns,
+        .weight_ns = from->weight_ns,
+        .cut_cfa = from->cut_cfa,
+        .leaf =
+            lapse_profile_leaf_at(pass->profile, link, from->node, from->leaf_pc, from->time_ns),
     };
     if (sample->leaf == LAPSE_NONE)
         return -ENOMEM;
@@ -333,13 +359,15 @@ static int give(void *context, const struct lapse_recorded_sample *sample)
 {
     struct sample_pass *pass = context;
     struct lapse_profile_source *source = pass->profile->source;
-    lapse_profile_leaf_ahead(pass->profile, &source->links[source->first_link[pass->recording] + sample->session],
+    lapse_profile_leaf_ahead(pass->profile,
+                             &source->links[source->first_link[pass->recording] + sample->session],
                              sample->node, sample->leaf_pc);
     pass->waiting[pass->waiting_count++] = *sample;
     return pass->waiting_count == WAITING ? give_waiting(pass) : 0;
 }
 
-static int each_samples(struct lapse_profile *profile, lapse_each_profile_samples *each, void *context)
+static int each_samples(struct lapse_profile *profile, lapse_each_profile_samples *each,
+                        void *context)
 {
     struct lapse_profile_source *source = profile->source;
     struct sample_pass pass = { .profile = profile, .each = each, .context = context };

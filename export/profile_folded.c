@@ -23,12 +23,14 @@ static uint32_t node_of(struct lapse_profile *profile, char *stack, size_t left)
     uint32_t node = 0;
     char *name;
     size_t size;
-    while (lapse_stack_next(&stack, &left, &name, &size) && profile->nodes[node].depth < DEPTH_MAX) {
+    while (lapse_stack_next(&stack, &left, &name, &size) &&
+           profile->nodes[node].depth < DEPTH_MAX) {
         const char *kept = lapse_strings_keep_bytes(&profile->source->strings, name, size);
         struct lapse_profile_node child = { .parent = node };
         if (!kept)
             return LAPSE_NONE;
-        child.function = lapse_profile_function(profile, kept, NULL, NULL, 0, LAPSE_NONE, flags_of(kept));
+        child.function =
+            lapse_profile_function(profile, kept, NULL, NULL, 0, LAPSE_NONE, flags_of(kept));
         if (child.function == LAPSE_NONE)
             return LAPSE_NONE;
         node = lapse_profile_child(profile, &child);

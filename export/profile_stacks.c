@@ -32,7 +32,8 @@ uint32_t lapse_profile_child(struct lapse_profile *profile, const struct lapse_p
         profile->nodes[id].flags &= node->flags | ~(uint32_t)LAPSE_NODE_GUESSED;
         return id;
     }
-    struct lapse_profile_node *nodes = lapse_array_grow(profile->nodes, profile->node_count, sizeof *nodes);
+    struct lapse_profile_node *nodes =
+        lapse_array_grow(profile->nodes, profile->node_count, sizeof *nodes);
     if (!nodes)
         return LAPSE_NONE;
     profile->nodes = nodes;
@@ -56,7 +57,8 @@ static bool leaf_equal(const void *context, uint32_t id, const void *key)
                                          (left->pc == right->pc && left->line == right->line));
 }
 
-uint32_t lapse_profile_leaf(struct lapse_profile *profile, uint32_t node, uint64_t pc, uint32_t line)
+uint32_t lapse_profile_leaf(struct lapse_profile *profile, uint32_t node, uint64_t pc,
+                            uint32_t line)
 {
     struct lapse_profile_source *source = profile->source;
     struct lapse_profile_leaf leaf = { .node = node, .pc = pc, .line = line };
@@ -75,9 +77,9 @@ uint32_t lapse_profile_leaf(struct lapse_profile *profile, uint32_t node, uint64
 
 /* The functions inlined into `node` at a pc become nodes below it. Gives the innermost one, and the
  * line in it. */
-static uint32_t expand(struct lapse_profile *profile, struct lapse_session_link *link, uint32_t node,
-                       uint64_t pc, bool is_return, uint64_t time_ns, struct lapse_validity *validity,
-                       uint32_t *line)
+static uint32_t expand(struct lapse_profile *profile, struct lapse_session_link *link,
+                       uint32_t node, uint64_t pc, bool is_return, uint64_t time_ns,
+                       struct lapse_validity *validity, uint32_t *line)
 {
     *line = 0;
     if (!link->has_lines || !pc || !node)
@@ -108,7 +110,8 @@ static uint32_t place(struct lapse_profile *profile, struct lapse_session_link *
                       struct lapse_validity *validity)
 {
     struct lapse_profile_node node = { .flags = from->flags & 1 ? LAPSE_NODE_GUESSED : 0 };
-    node.parent = expand(profile, link, parent, from->call_site, true, time_ns, validity, &node.call_line);
+    node.parent =
+        expand(profile, link, parent, from->call_site, true, time_ns, validity, &node.call_line);
     if (node.parent == LAPSE_NONE)
         return LAPSE_NONE;
     node.function = lapse_profile_function_at(profile, link, from->function, time_ns, validity);
@@ -129,7 +132,8 @@ static const struct lapse_memo *node_at(struct lapse_profile *profile, struct la
     uint32_t *path = malloc((nodes[node].depth + 1) * sizeof *path);
     if (!path)
         return NULL;
-    for (uint32_t at = node; !lapse_validity_holds(&link->nodes[at].validity, time_ns); at = nodes[at].parent)
+    for (uint32_t at = node; !lapse_validity_holds(&link->nodes[at].validity, time_ns);
+         at = nodes[at].parent)
         path[depth++] = at;
     while (depth-- > 0) {
         const struct lapse_call_node *from = &nodes[path[depth]];
@@ -152,14 +156,16 @@ static bool leaf_memo_equal(const void *context, uint32_t id, const void *key)
     return left->node == right->node && left->pc == right->pc;
 }
 
-static struct lapse_leaf_memo *leaf_memo(struct lapse_session_link *link, uint32_t node, uint64_t pc)
+static struct lapse_leaf_memo *leaf_memo(struct lapse_session_link *link, uint32_t node,
+                                         uint64_t pc)
 {
     struct lapse_leaf_memo wanted = { .node = node, .pc = pc };
     uint64_t hash = lapse_hash(node, pc);
     uint32_t id = lapse_index_find(&link->leaf_index, hash, leaf_memo_equal, link, &wanted);
     if (id != LAPSE_INDEX_NONE)
         return &link->leaves[id];
-    struct lapse_leaf_memo *leaves = lapse_array_grow(link->leaves, link->leaf_count, sizeof *leaves);
+    struct lapse_leaf_memo *leaves =
+        lapse_array_grow(link->leaves, link->leaf_count, sizeof *leaves);
     if (!leaves || lapse_index_add(&link->leaf_index, hash, link->leaf_count))
         return NULL;
     link->leaves = leaves;
@@ -172,12 +178,14 @@ static struct lapse_leaf_memo *leaf_memo(struct lapse_session_link *link, uint32
  * so the table is emptied when it grows, and a full line loses its oldest entry. */
 enum { NEAR_WAYS = 4 };
 
-static struct lapse_near_leaf *near_place(const struct lapse_session_link *link, uint32_t node, uint64_t pc)
+static struct lapse_near_leaf *near_place(const struct lapse_session_link *link, uint32_t node,
+                                          uint64_t pc)
 {
     return &link->near_leaves[lapse_hash(node, pc) & (link->near_count - NEAR_WAYS)];
 }
 
-static struct lapse_near_leaf *near_leaves(struct lapse_session_link *link, uint32_t node, uint64_t pc)
+static struct lapse_near_leaf *near_leaves(struct lapse_session_link *link, uint32_t node,
+                                           uint64_t pc)
 {
     enum { FIRST_COUNT = 1024 };
     uint32_t wanted = link->near_count ? link->near_count : FIRST_COUNT;
@@ -195,8 +203,9 @@ static struct lapse_near_leaf *near_leaves(struct lapse_session_link *link, uint
     return near_place(link, node, pc);
 }
 
-static uint32_t find_leaf(struct lapse_profile *profile, struct lapse_session_link *link, uint32_t node,
-                          uint64_t pc, uint64_t key, uint64_t time_ns, struct lapse_validity *validity)
+static uint32_t find_leaf(struct lapse_profile *profile, struct lapse_session_link *link,
+                          uint32_t node, uint64_t pc, uint64_t key, uint64_t time_ns,
+                          struct lapse_validity *validity)
 {
     struct lapse_leaf_memo *memo = leaf_memo(link, node, key);
     if (!memo)
@@ -210,7 +219,8 @@ static uint32_t find_leaf(struct lapse_profile *profile, struct lapse_session_li
     if (!at)
         return LAPSE_NONE;
     memo->memo = *at;
-    uint32_t innermost = expand(profile, link, at->value, pc, false, time_ns, &memo->memo.validity, &line);
+    uint32_t innermost =
+        expand(profile, link, at->value, pc, false, time_ns, &memo->memo.validity, &line);
     if (innermost == LAPSE_NONE)
         return LAPSE_NONE;
     pc = lapse_profile_pc(profile, link, pc, time_ns, &memo->memo.validity);
@@ -226,8 +236,8 @@ static uint64_t leaf_key(const struct lapse_profile *profile, const struct lapse
     return link->has_lines || profile->source->options.lines ? pc : 0;
 }
 
-void lapse_profile_leaf_ahead(const struct lapse_profile *profile, const struct lapse_session_link *link,
-                              uint32_t node, uint64_t pc)
+void lapse_profile_leaf_ahead(const struct lapse_profile *profile,
+                              const struct lapse_session_link *link, uint32_t node, uint64_t pc)
 {
     if (link->near_count)
         __builtin_prefetch(near_place(link, node, leaf_key(profile, link, pc)));

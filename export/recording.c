@@ -31,7 +31,8 @@ static void *chunk_memory_alloc(void *context, size_t size)
     size = (size + 15) & ~(size_t)15;
     if (!block || block->capacity - memory->used < size) {
         size_t capacity = size > MEMORY_BLOCK ? size : MEMORY_BLOCK;
-        if (memory->total + capacity > CHUNK_MEMORY_MAX || !(block = malloc(sizeof *block + capacity)))
+        if (memory->total + capacity > CHUNK_MEMORY_MAX ||
+            !(block = malloc(sizeof *block + capacity)))
             return NULL;
         *block = (struct lapse_memory_block){ .next = memory->blocks, .capacity = capacity };
         memory->blocks = block;
@@ -95,7 +96,8 @@ uint32_t lapse_recording_session_of(const struct lapse_recording *recording, uin
     if (!chunk->session ||
         (current != LAPSE_INDEX_NONE && recording->source->states[current].tag == chunk->session))
         return current;
-    return lapse_map_get(&recording->source->tags, chunk->session, &found) ? found : LAPSE_INDEX_NONE;
+    return lapse_map_get(&recording->source->tags, chunk->session, &found) ? found
+                                                                           : LAPSE_INDEX_NONE;
 }
 
 /* A chunk of a session whose beginning is lost. Its node ids are not known unless it says them. */
@@ -110,8 +112,8 @@ static int add_headless_session(struct lapse_recording *recording, const Lapse__
     return lapse_recording_add_note(session, "the beginning of this session is lost");
 }
 
-static int take_chunk(struct lapse_recording *recording, uint32_t *current, const Lapse__Chunk *chunk,
-                      bool gap)
+static int take_chunk(struct lapse_recording *recording, uint32_t *current,
+                      const Lapse__Chunk *chunk, bool gap)
 {
     struct lapse_sample_pass pass = { .recording = recording, .damage = &recording->damage };
     uint32_t owner = chunk->header ? LAPSE_INDEX_NONE
@@ -187,7 +189,8 @@ static void finish_session(struct lapse_session *session)
         session->symbols[i].reach = reach;
     }
     if (session->address_count)
-        qsort(session->addresses, session->address_count, sizeof *session->addresses, by_info_address);
+        qsort(session->addresses, session->address_count, sizeof *session->addresses,
+              by_info_address);
 }
 
 static int read_all(struct lapse_recording *recording)
@@ -232,7 +235,8 @@ static const char *why_nothing(const struct lapse_chunk_file *file)
     char bytes[4];
     if (!file->size)
         return "the file is empty";
-    if (pread(file->fd, bytes, sizeof bytes, 0) == sizeof bytes && lapse_recording_is(bytes, sizeof bytes))
+    if (pread(file->fd, bytes, sizeof bytes, 0) == sizeof bytes &&
+        lapse_recording_is(bytes, sizeof bytes))
         return "begins as a lapse recording, but its beginning is damaged or cut off";
     return "not a lapse recording";
 }

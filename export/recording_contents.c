@@ -125,7 +125,8 @@ int lapse_recording_take_header(struct lapse_recording *recording, const Lapse__
     session->gap_ns = header->gap_ns;
     session->close = header->close;
     if (header->version > 1 &&
-        lapse_recording_add_note(session, "written by a newer lapse: what this one does not know is left out"))
+        lapse_recording_add_note(
+            session, "written by a newer lapse: what this one does not know is left out"))
         return -ENOMEM;
     if (set_text(&session->program, header->program, false) ||
         set_text(&session->host, header->host, false) ||
@@ -175,7 +176,8 @@ static int take_module(struct lapse_session *session, struct lapse_session_state
     return error ? error : set_text(&module->path, from->path, true);
 }
 
-uint32_t lapse_recording_thread(struct lapse_recording *recording, uint32_t session_index, uint32_t id)
+uint32_t lapse_recording_thread(struct lapse_recording *recording, uint32_t session_index,
+                                uint32_t id)
 {
     struct lapse_session *session = &recording->sessions[session_index];
     struct lapse_session_state *state = &recording->source->states[session_index];
@@ -192,7 +194,8 @@ uint32_t lapse_recording_thread(struct lapse_recording *recording, uint32_t sess
     return index;
 }
 
-static int take_thread(struct lapse_recording *recording, uint32_t session, const Lapse__Thread *from)
+static int take_thread(struct lapse_recording *recording, uint32_t session,
+                       const Lapse__Thread *from)
 {
     uint32_t index = lapse_recording_thread(recording, session, from->id);
     if (index == LAPSE_INDEX_NONE)
@@ -241,10 +244,12 @@ static int take_node(struct lapse_session *session, struct lapse_session_state *
                      const Lapse__Node *from, struct lapse_damage *damage)
 {
     uint32_t count, node = LAPSE_INDEX_NONE;
-    uint32_t parent = from->parent < state->node_count ? state->nodes[from->parent] : LAPSE_INDEX_NONE;
+    uint32_t parent =
+        from->parent < state->node_count ? state->nodes[from->parent] : LAPSE_INDEX_NONE;
     if (parent != LAPSE_INDEX_NONE &&
         lapse_call_tree_nodes(session->tree, &count)[parent].depth < LAPSE_RECORDED_DEPTH_MAX) {
-        node = lapse_call_tree_child(session->tree, parent, from->call_site, from->function, from->flags);
+        node = lapse_call_tree_child(session->tree, parent, from->call_site, from->function,
+                                     from->flags);
         if (!node)
             return -ENOMEM;
     } else {
@@ -285,7 +290,8 @@ static int take_symbol(struct lapse_session *session, const Lapse__Symbol *from)
 
 static int take_address(struct lapse_session *session, const Lapse__AddressInfo *from)
 {
-    struct lapse_address_info *info = append(&session->addresses, &session->address_count, sizeof *info);
+    struct lapse_address_info *info =
+        append(&session->addresses, &session->address_count, sizeof *info);
     if (!info)
         return -ENOMEM;
     info->address = from->address;
@@ -362,7 +368,8 @@ static void take_end(struct lapse_session *session, const Lapse__End *from)
 }
 
 /* Everything of a chunk but header and samples. */
-int lapse_recording_take_contents(struct lapse_recording *recording, uint32_t index, const Lapse__Chunk *chunk)
+int lapse_recording_take_contents(struct lapse_recording *recording, uint32_t index,
+                                  const Lapse__Chunk *chunk)
 {
     struct lapse_session *session = &recording->sessions[index];
     struct lapse_session_state *state = &recording->source->states[index];

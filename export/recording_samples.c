@@ -64,8 +64,8 @@ static bool symbol_covers(const struct lapse_symbol *symbol, uint64_t address)
 /* Of those that cover the address at that time: the one that begins last, then the youngest. */
 static bool is_same_file(const struct lapse_module *a, const struct lapse_module *b)
 {
-    return a->bias == b->bias && a->build_id_size == b->build_id_size && !strcmp(a->path, b->path) &&
-           !memcmp(a->build_id, b->build_id, a->build_id_size);
+    return a->bias == b->bias && a->build_id_size == b->build_id_size &&
+           !strcmp(a->path, b->path) && !memcmp(a->build_id, b->build_id, a->build_id_size);
 }
 
 bool lapse_session_is_reused(const struct lapse_session *session, uint64_t address)
@@ -154,14 +154,15 @@ static int give(struct lapse_sample_pass *pass, struct lapse_recorded_sample *sa
     return pass->each(pass->context, sample);
 }
 
-static int block_samples(struct lapse_sample_pass *pass, uint32_t session, const Lapse__SampleBlock *block)
+static int block_samples(struct lapse_sample_pass *pass, uint32_t session,
+                         const Lapse__SampleBlock *block)
 {
     const struct lapse_session_state *state = &pass->recording->source->states[session];
     size_t count = block->n_time_delta;
     uint64_t time = block->base_time_ns, node = 0, leaf = 0;
     int error = 0;
-    if (block->n_node_delta != count || block->n_leaf_delta != count || block->n_weight_ns != count ||
-        (block->n_labels && block->n_labels != count) ||
+    if (block->n_node_delta != count || block->n_leaf_delta != count ||
+        block->n_weight_ns != count || (block->n_labels && block->n_labels != count) ||
         (block->n_cut_cfa && block->n_cut_cfa != count)) {
         pass->damage->bad_chunks++;
         return 0;
@@ -191,13 +192,15 @@ static int block_samples(struct lapse_sample_pass *pass, uint32_t session, const
 
 /* First byte of the function at a pc, as well as it can be told after the fact: the symbol's, else
  * that of the function which interned stacks have seen calling from there, else the pc itself. */
-static uint64_t function_of(const struct lapse_session *session, const struct lapse_session_state *state,
-                            uint64_t pc, bool is_return, uint64_t time_ns)
+static uint64_t function_of(const struct lapse_session *session,
+                            const struct lapse_session_state *state, uint64_t pc, bool is_return,
+                            uint64_t time_ns)
 {
     uint32_t number;
     if (is_return && lapse_map_get(&state->function_of_site, pc, &number))
         return state->site_functions[number];
-    const struct lapse_symbol *symbol = lapse_session_symbol(session, pc - is_return, time_ns, NULL);
+    const struct lapse_symbol *symbol =
+        lapse_session_symbol(session, pc - is_return, time_ns, NULL);
     return symbol ? symbol->address : pc - is_return;
 }
 
@@ -206,9 +209,10 @@ static int raw_node(struct lapse_session *session, const struct lapse_session_st
                     const Lapse__RawSample *raw, uint32_t *node)
 {
     size_t count = raw->n_pcs < LAPSE_RECORDED_DEPTH_MAX ? raw->n_pcs : LAPSE_RECORDED_DEPTH_MAX;
-    uint64_t pseudo = raw->flags & LAPSE__RAW_FLAG__RAW_NOT_SAMPLED     ? LAPSE__PSEUDO__PSEUDO_NOT_SAMPLED
-                      : raw->flags & LAPSE__RAW_FLAG__RAW_UNWIND_FAILED ? LAPSE__PSEUDO__PSEUDO_UNWIND_FAILED
-                                                                        : LAPSE__PSEUDO__PSEUDO_TRUNCATED;
+    uint64_t pseudo =
+        raw->flags & LAPSE__RAW_FLAG__RAW_NOT_SAMPLED     ? LAPSE__PSEUDO__PSEUDO_NOT_SAMPLED
+        : raw->flags & LAPSE__RAW_FLAG__RAW_UNWIND_FAILED ? LAPSE__PSEUDO__PSEUDO_UNWIND_FAILED
+                                                          : LAPSE__PSEUDO__PSEUDO_TRUNCATED;
     *node = 0;
     if ((raw->flags & LAPSE_RAW_KNOWN) || count < raw->n_pcs) {
         *node = lapse_call_tree_child(session->tree, 0, 0, pseudo, 0);
@@ -218,9 +222,9 @@ static int raw_node(struct lapse_session *session, const struct lapse_session_st
     for (size_t i = count; i-- > 0;) {
         uint64_t pc = raw->pcs[i] & ~PC_GUESSED;
         uint64_t site = i + 1 < count ? raw->pcs[i + 1] & ~PC_GUESSED : 0;
-        *node = lapse_call_tree_child(session->tree, *node, site,
-                                      function_of(session, state, pc, i > 0, raw->time_ns),
-                                      raw->pcs[i] & PC_GUESSED ? LAPSE__NODE_FLAG__NODE_GUESSED : 0);
+        *node = lapse_call_tree_child(
+            session->tree, *node, site, function_of(session, state, pc, i > 0, raw->time_ns),
+            raw->pcs[i] & PC_GUESSED ? LAPSE__NODE_FLAG__NODE_GUESSED : 0);
         if (!*node)
             return -ENOMEM;
     }
@@ -266,7 +270,8 @@ static int learn_sites(struct lapse_session *session, struct lapse_session_state
         uint64_t site = nodes[i].call_site;
         if (!site || !nodes[i].parent || lapse_map_get(&state->function_of_site, site, &number))
             continue;
-        uint64_t *functions = lapse_array_grow(state->site_functions, state->site_count, sizeof *functions);
+        uint64_t *functions =
+            lapse_array_grow(state->site_functions, state->site_count, sizeof *functions);
         if (!functions || lapse_map_put(&state->function_of_site, site, state->site_count))
             return -ENOMEM;
         state->site_functions = functions;
@@ -339,7 +344,8 @@ int lapse_recording_intern_raw(struct lapse_recording *recording)
     return any && !error ? each_chunk(&pass, true) : error;
 }
 
-int lapse_recording_each_sample(struct lapse_recording *recording, lapse_each_sample *each, void *context)
+int lapse_recording_each_sample(struct lapse_recording *recording, lapse_each_sample *each,
+                                void *context)
 {
     struct lapse_damage unused = { 0 };
     struct lapse_sample_pass pass = { recording, &unused, each, context };

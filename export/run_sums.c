@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool is_chosen(const struct lapse_comparison_input *input, const struct lapse_profile_process *process)
+static bool is_chosen(const struct lapse_comparison_input *input,
+                      const struct lapse_profile_process *process)
 {
     return input->variant == LAPSE_ANY_VARIANT || process->variant == input->variant;
 }
@@ -20,7 +21,8 @@ static int number_runs(struct lapse_run_sums *side)
         const struct lapse_profile *profile = side->inputs[i].profile;
         uint32_t runs = profile->process_count ? 0 : 1;
         for (uint32_t p = 0; p < profile->process_count; p++)
-            if (is_chosen(&side->inputs[i], &profile->processes[p]) && profile->processes[p].run_index >= runs)
+            if (is_chosen(&side->inputs[i], &profile->processes[p]) &&
+                profile->processes[p].run_index >= runs)
                 runs = profile->processes[p].run_index + 1;
         side->first_run[i] = side->run_count;
         side->run_count += runs;
@@ -43,7 +45,8 @@ static int add_exact_totals(struct lapse_run_sums *side)
             if (!is_chosen(&side->inputs[i], process))
                 continue;
             bool known = process->clock == LAPSE_RECORDED_CPU && process->cpu_ns;
-            side->exact_ns[side->first_run[i] + process->run_index] += known ? (double)process->cpu_ns : NAN;
+            side->exact_ns[side->first_run[i] + process->run_index] +=
+                known ? (double)process->cpu_ns : NAN;
         }
     }
     return 0;
@@ -57,7 +60,8 @@ struct gather {
     double seen; /* weight so far, for blocks */
 };
 
-static void add(struct gather *g, uint32_t column, uint32_t leaf, double weight, double squares, uint64_t count)
+static void add(struct gather *g, uint32_t column, uint32_t leaf, double weight, double squares,
+                uint64_t count)
 {
     const struct lapse_profile *profile = g->input->profile;
     struct lapse_run_cell *cells[2] = {
@@ -75,7 +79,8 @@ static int add_sample(void *context, const struct lapse_profile_sample *sample)
 {
     struct gather *g = context;
     const struct lapse_profile *profile = g->input->profile;
-    const struct lapse_profile_process *process = &profile->processes[profile->threads[sample->thread].process];
+    const struct lapse_profile_process *process =
+        &profile->processes[profile->threads[sample->thread].process];
     double weight = (double)sample->weight_ns;
     if (!is_chosen(g->input, process))
         return 0;
@@ -95,8 +100,8 @@ static void add_leaves(struct gather *g)
 {
     const struct lapse_profile *profile = g->input->profile;
     for (uint32_t i = 0; i < profile->leaf_count; i++)
-        add(g, g->first_run, i, (double)profile->leaves[i].weight_ns, (double)profile->leaves[i].weight_ns,
-            profile->leaves[i].count);
+        add(g, g->first_run, i, (double)profile->leaves[i].weight_ns,
+            (double)profile->leaves[i].weight_ns, profile->leaves[i].count);
 }
 
 static int weigh(void *context, const struct lapse_profile_sample *sample)
@@ -108,7 +113,8 @@ static int weigh(void *context, const struct lapse_profile_sample *sample)
     return 0;
 }
 
-static int each_input(struct lapse_run_sums *side, uint32_t **maps, lapse_each_profile_sample *each, bool leaves)
+static int each_input(struct lapse_run_sums *side, uint32_t **maps, lapse_each_profile_sample *each,
+                      bool leaves)
 {
     struct gather g = { .side = side };
     for (uint32_t i = 0; i < side->input_count; i++) {
@@ -126,7 +132,8 @@ static int each_input(struct lapse_run_sums *side, uint32_t **maps, lapse_each_p
     return 0;
 }
 
-int lapse_run_sums_fill(struct lapse_run_sums *side, uint32_t **maps, uint32_t node_count, uint32_t blocks)
+int lapse_run_sums_fill(struct lapse_run_sums *side, uint32_t **maps, uint32_t node_count,
+                        uint32_t blocks)
 {
     bool has_times = side->input_count && side->inputs[0].profile->has_times;
     side->blocks = side->run_count == 1 && has_times;
@@ -142,7 +149,8 @@ int lapse_run_sums_fill(struct lapse_run_sums *side, uint32_t **maps, uint32_t n
     for (uint32_t column = 0; column < side->columns; column++) {
         double sampled = side->blocks ? side->weight : side->sums[column].weight;
         double exact = side->exact_ns[side->blocks ? 0 : column];
-        side->scale[column] = (exact > 0 && sampled > 0 ? exact / sampled : 1) * (side->blocks ? blocks : 1);
+        side->scale[column] =
+            (exact > 0 && sampled > 0 ? exact / sampled : 1) * (side->blocks ? blocks : 1);
     }
     return result;
 }

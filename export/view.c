@@ -52,12 +52,14 @@ static const char *label_of(const struct lapse_profile *profile, uint32_t set, c
     return NULL;
 }
 
-static bool is_wanted(const struct lapse_view_source *source, const struct lapse_profile_sample *sample)
+static bool is_wanted(const struct lapse_view_source *source,
+                      const struct lapse_profile_sample *sample)
 {
     const struct lapse_view_options *options = source->options;
     if (source->wanted_threads && !source->wanted_threads[sample->thread])
         return false;
-    if (sample->time_ns < options->from_ns || (options->until_ns && sample->time_ns >= options->until_ns))
+    if (sample->time_ns < options->from_ns ||
+        (options->until_ns && sample->time_ns >= options->until_ns))
         return false;
     if (!options->label_key)
         return true;
@@ -66,7 +68,8 @@ static bool is_wanted(const struct lapse_view_source *source, const struct lapse
 }
 
 /* 0 is no group; LAPSE_NONE without memory. */
-static uint32_t group_of(struct lapse_view_source *source, const struct lapse_profile_sample *sample)
+static uint32_t group_of(struct lapse_view_source *source,
+                         const struct lapse_profile_sample *sample)
 {
     const struct lapse_profile_thread *thread = &source->profile->threads[sample->thread];
     const struct lapse_profile_process *process = &source->profile->processes[thread->process];
@@ -80,10 +83,11 @@ static uint32_t group_of(struct lapse_view_source *source, const struct lapse_pr
         return group;
     if (options->group_by_label) {
         const char *value = label_of(source->profile, sample->labels, options->group_by_label);
-        snprintf(name, sizeof name, "[%.1000s=%.2000s]", options->group_by_label, value ? value : "");
+        snprintf(name, sizeof name, "[%.1000s=%.2000s]", options->group_by_label,
+                 value ? value : "");
     } else if (options->group_by_thread) {
-        snprintf(name, sizeof name, "[%.3000s tid=%u]", *thread->name ? thread->name : process->name,
-                 thread->tid);
+        snprintf(name, sizeof name, "[%.3000s tid=%u]",
+                 *thread->name ? thread->name : process->name, thread->tid);
     } else {
         snprintf(name, sizeof name, "[%.3000s pid=%u]", process->name, process->pid);
     }
@@ -159,14 +163,17 @@ static uint32_t view_function(struct lapse_view *view, const char *name, uint32_
         return number;
     struct lapse_view_function *functions = lapse_array_grow(view->functions, view->function_count,
                                                              sizeof *functions);
-    if (!functions || lapse_map_put(&source->function_of_name, (uintptr_t)name, view->function_count))
+    if (!functions ||
+        lapse_map_put(&source->function_of_name, (uintptr_t)name, view->function_count))
         return LAPSE_NONE;
     view->functions = functions;
-    functions[view->function_count] = (struct lapse_view_function){ .function = function, .name = name };
+    functions[view->function_count] =
+        (struct lapse_view_function){ .function = function, .name = name };
     return view->function_count++;
 }
 
-static uint32_t view_child(struct lapse_view *view, uint32_t parent, uint32_t function, uint32_t flags)
+static uint32_t view_child(struct lapse_view *view, uint32_t parent, uint32_t function,
+                           uint32_t flags)
 {
     struct lapse_view_source *source = view->source;
     uint64_t key = (uint64_t)parent << 32 | function;
@@ -184,13 +191,18 @@ static uint32_t view_child(struct lapse_view *view, uint32_t parent, uint32_t fu
         return LAPSE_NONE;
     view->nodes = nodes;
     nodes[view->node_count] = (struct lapse_view_node){
-        .parent = parent, .function = function, .first_child = LAPSE_NONE, .next_sibling = LAPSE_NONE,
-        .depth = parent == LAPSE_NONE ? 0 : nodes[parent].depth + 1, .flags = flags,
+        .parent = parent,
+        .function = function,
+        .first_child = LAPSE_NONE,
+        .next_sibling = LAPSE_NONE,
+        .depth = parent == LAPSE_NONE ? 0 : nodes[parent].depth + 1,
+        .flags = flags,
     };
     return view->node_count++;
 }
 
-static uint32_t child_for(struct lapse_view *view, uint32_t parent, const struct lapse_profile_node *node)
+static uint32_t child_for(struct lapse_view *view, uint32_t parent,
+                          const struct lapse_profile_node *node)
 {
     const char *name = view->source->profile->functions[node->function].name;
     return view_child(view, parent, view_function(view, name, node->function), node->flags);
@@ -200,10 +212,12 @@ static uint32_t group_node(struct lapse_view *view, uint32_t group)
 {
     if (!group)
         return 0;
-    return view_child(view, 0, view_function(view, view->source->names.texts[group - 1], LAPSE_NONE), 0);
+    return view_child(view, 0,
+                      view_function(view, view->source->names.texts[group - 1], LAPSE_NONE), 0);
 }
 
-static bool get_placed(const struct lapse_view *view, uint32_t group, uint32_t node, uint32_t *number)
+static bool get_placed(const struct lapse_view *view, uint32_t group, uint32_t node,
+                       uint32_t *number)
 {
     if (!view->node_of_profile_node)
         return lapse_map_get(&view->source->placed, (uint64_t)group << 32 | node, number);
@@ -276,7 +290,8 @@ static void add_self(struct lapse_view *view, const struct cell *cell, uint32_t 
     view->squares += cell->squares;
     if (leaf_node)
         lapse_map_get(&view->source->function_of_name,
-                      (uintptr_t)profile->functions[profile->nodes[leaf_node].function].name, &function);
+                      (uintptr_t)profile->functions[profile->nodes[leaf_node].function].name,
+                      &function);
     if (function == LAPSE_NONE)
         return;
     view->functions[function].self_count += cell->count;
@@ -335,7 +350,8 @@ static int by_total(const void *a, const void *b, void *context)
 static int chain_children(struct lapse_view *view)
 {
     uint32_t count = view->node_count;
-    uint32_t *starts = calloc(count + 2, sizeof *starts), *order = malloc((count + 1) * sizeof *order);
+    uint32_t *starts = calloc(count + 2, sizeof *starts),
+             *order = malloc((count + 1) * sizeof *order);
     if (!starts || !order) {
         free(starts);
         free(order);
@@ -352,7 +368,8 @@ static int chain_children(struct lapse_view *view)
         if (number > 1)
             qsort_r(order + first, number, sizeof *order, by_total, view);
         for (uint32_t k = 0; k < number; k++)
-            view->nodes[order[first + k]].next_sibling = k + 1 < number ? order[first + k + 1] : LAPSE_NONE;
+            view->nodes[order[first + k]].next_sibling =
+                k + 1 < number ? order[first + k + 1] : LAPSE_NONE;
         view->nodes[i].first_child = number ? order[first] : LAPSE_NONE;
     }
     free(starts);
@@ -411,7 +428,8 @@ static int by_self(const void *a, const void *b, void *context)
 static int sort_functions(struct lapse_view *view)
 {
     uint32_t count = view->function_count;
-    uint32_t *order = malloc((count + 1) * sizeof *order), *rank = malloc((count + 1) * sizeof *rank);
+    uint32_t *order = malloc((count + 1) * sizeof *order),
+             *rank = malloc((count + 1) * sizeof *rank);
     struct lapse_view_function *sorted = malloc((count + 1) * sizeof *sorted);
     if (order && rank && sorted) {
         for (uint32_t i = 0; i < count; i++)

@@ -185,8 +185,8 @@ static uint32_t crc_by_table(uint32_t crc, const uint8_t *at, size_t size)
 }
 
 #ifdef __x86_64__
-__attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t crc, const uint8_t *at,
-                                                                     size_t size)
+__attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t crc,
+                                                                     const uint8_t *at, size_t size)
 {
     uint64_t wide = crc, eight;
     for (; size >= 8; at += 8, size -= 8) {
