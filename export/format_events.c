@@ -59,7 +59,21 @@ static void put_thread(struct writer *writer, struct lapse_output *output, uint3
     lapse_output_uint(output, thread->tid);
 }
 
-/* A line: `head`, what stands between it and the depth, the depth, the name. */
+/* What lines of one time and thread have in common. */
+static void make_head(struct writer *writer, uint64_t time_ns, uint32_t thread)
+{
+    if (time_ns == writer->head_ns && thread == writer->head_thread && writer->head.size)
+        return;
+    writer->head.size = 0;
+    lapse_output_uint(&writer->head, time_ns);
+    lapse_output_char(&writer->head, '\t');
+    put_thread(writer, &writer->head, thread);
+    lapse_output_pad(&writer->head);
+    writer->head_ns = time_ns;
+    writer->head_thread = thread;
+}
+
+/* A line, or the rest of one: `head`, what stands between it and the depth, the depth, the name. */
 static void put_line(struct writer *writer, const char between[LAPSE_LAY_SLACK],
                      size_t between_size, uint32_t depth, uint32_t function, enum lapse_proof proof)
 {
@@ -83,16 +97,7 @@ static int write_edge(void *context, const struct lapse_call_edge *edge)
 {
     static const char start[LAPSE_LAY_SLACK] = "\tstart\t", end[LAPSE_LAY_SLACK] = "\tend\t";
     struct writer *writer = context;
-    if (edge->time_ns != writer->head_ns || edge->thread != writer->head_thread ||
-        !writer->head.size) {
-        writer->head.size = 0;
-        lapse_output_uint(&writer->head, edge->time_ns);
-        lapse_output_char(&writer->head, '\t');
-        put_thread(writer, &writer->head, edge->thread);
-        lapse_output_pad(&writer->head);
-        writer->head_ns = edge->time_ns;
-        writer->head_thread = edge->thread;
-    }
+    make_head(writer, edge->time_ns, edge->thread);
     put_line(writer, edge->start ? start : end, edge->start ? 7 : 5, edge->depth, edge->function,
              edge->ambiguous ? LAPSE_AMBIGUOUS : edge->inferred ? LAPSE_INFERRED : LAPSE_PROVEN);
     return writer->output.error;
@@ -104,13 +109,9 @@ static void write_interval(void *context, const struct lapse_interval *interval)
     static const char tab[LAPSE_LAY_SLACK] = "\t";
     enum lapse_proof proof = interval->start_proof > interval->end_proof ? interval->start_proof
                                                                          : interval->end_proof;
-    writer->head.size = 0;
-    lapse_output_uint(&writer->head, interval->start_ns);
-    lapse_output_char(&writer->head, '\t');
-    lapse_output_uint(&writer->head, interval->end_ns);
-    lapse_output_char(&writer->head, '\t');
-    put_thread(writer, &writer->head, (uint32_t)interval->thread);
-    lapse_output_pad(&writer->head);
+    make_head(writer, interval->end_ns, (uint32_t)interval->thread);
+    lapse_output_uint(&writer->output, interval->start_ns);
+    lapse_output_char(&writer->output, '\t');
     put_line(writer, tab, 1, interval->depth, (uint32_t)(interval->function - 1), proof);
 }
 
