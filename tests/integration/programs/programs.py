@@ -316,6 +316,7 @@ class Tmux(Program):
 class Chromium(Program):
     needs = ["chromium"]
     unprivileged = True
+    root = 0.95  # 98.9 to 100 % of some 130 samples
     limit = 120
     reaped = False
     process_seconds = 0.15
