@@ -190,6 +190,14 @@ static void take_ids(const struct lapse_drain_ids *ids)
     lapse_sys(SYS_setresuid, ids->users[0], ids->users[1], ids->users[2]);
 }
 
+/* Started by a handler that was held up until everything was written. */
+static bool is_late(void)
+{
+    uint32_t state = atomic_load_explicit(&lapse_runtime.state, memory_order_acquire);
+    return state == LAPSE_STATE_OFF || state == LAPSE_STATE_DISABLED ||
+           atomic_load_explicit(&lapse_drain.finished, memory_order_relaxed);
+}
+
 /* One turn. False when the thread shall end. */
 static bool turn(uint32_t requests)
 {
@@ -199,6 +207,8 @@ static bool turn(uint32_t requests)
         lapse_drain_finish();
         return false;
     }
+    if (is_late())
+        return false;
     if ((now >= lapse_runtime.end_ns || !lapse_signal_keep_on(now)) && lapse_session_expire())
         return false;
     if (!lapse_store_init(&lapse_store)) { /* without memory they stay in the ring */
@@ -225,8 +235,16 @@ static bool turn(uint32_t requests)
     return true;
 }
 
+bool lapse_drain_becomes(uint32_t to, uint32_t from)
+{
+    /* acq_rel: what the last thread did before it went, and what we do before the next one */
+    return atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &from, to, memory_order_acq_rel,
+                                                   memory_order_acquire);
+}
+
 void lapse_drain_main(void)
 {
+    lapse_drain_becomes(LAPSE_DRAIN_RUNNING, LAPSE_DRAIN_STARTING); /* if the starter has not said so yet */
     lapse_sys(SYS_prctl, PR_SET_NAME, "lapse-drain", 0, 0, 0);
     if (lapse_runtime.clock != LAPSE_CLOCK_PERF &&
         lapse_sys(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0)
@@ -249,12 +267,8 @@ void lapse_drain_main(void)
     if (atomic_load_explicit(&lapse_drain.private_files, memory_order_relaxed))
         /* The table goes with the thread; the file is opened again by the next one. */
         atomic_store_explicit(&lapse_store.spool.fd, -1, memory_order_relaxed);
-    uint32_t running = LAPSE_DRAIN_RUNNING, starting = LAPSE_DRAIN_STARTING;
-    /* The starter may not have said RUNNING yet. HELD stays. */
-    if (!atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &running, LAPSE_DRAIN_NONE,
-                                                 memory_order_acq_rel, memory_order_relaxed))
-        atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &starting, LAPSE_DRAIN_NONE,
-                                                memory_order_acq_rel, memory_order_relaxed);
+    /* HELD stays; STARTING is the next thread's. */
+    lapse_drain_becomes(LAPSE_DRAIN_NONE, LAPSE_DRAIN_RUNNING);
 }
 
 static void ring_bell(enum lapse_drain_request request)
@@ -264,6 +278,40 @@ static void ring_bell(enum lapse_drain_request request)
     lapse_sys_wake(&lapse_drain.bell);
 }
 
+static bool wait_gone(uint32_t was, uint64_t timeout_ns)
+{
+    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + timeout_ns;
+    while (was && atomic_load_explicit(&lapse_drain.alive, memory_order_acquire) == was) {
+        struct timespec step = { 0, (long)(5 * MS) };
+        if (lapse_sys_clock(CLOCK_MONOTONIC) >= deadline)
+            return false;
+        /* not private: the kernel's wake-up for a thread that is gone is not either */
+        lapse_sys(SYS_futex, &lapse_drain.alive, FUTEX_WAIT, was, &step);
+    }
+    /* The word is cleared a moment before the thread leaves the process, and unshare counts threads. */
+    while (was && lapse_sys(SYS_tgkill, lapse_sys(SYS_getpid), was, 0) == 0) {
+        if (lapse_sys_clock(CLOCK_MONOTONIC) >= deadline)
+            return false;
+        lapse_sys(SYS_sched_yield);
+    }
+    return true;
+}
+
+bool lapse_drain_wait_gone(uint64_t timeout_ns)
+{
+    return wait_gone(atomic_load_explicit(&lapse_drain.alive, memory_order_acquire), timeout_ns);
+}
+
+/* Nobody will answer: no thread, and none about to be. In this order: one that starts is STARTING or
+ * RUNNING once it is alive. */
+static bool is_gone(void)
+{
+    if (atomic_load_explicit(&lapse_drain.alive, memory_order_seq_cst))
+        return false;
+    uint32_t state = atomic_load_explicit(&lapse_runtime.drain, memory_order_seq_cst);
+    return state != LAPSE_DRAIN_STARTING && state != LAPSE_DRAIN_RUNNING;
+}
+
 bool lapse_drain_ask(enum lapse_drain_request request, uint64_t timeout_ns)
 {
     uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + timeout_ns;
@@ -271,36 +319,17 @@ bool lapse_drain_ask(enum lapse_drain_request request, uint64_t timeout_ns)
                                : request == LAPSE_DRAIN_SNAPSHOT ? &lapse_drain.snapshots
                                                                  : &lapse_drain.flushes;
     uint32_t before = atomic_load_explicit(answer, memory_order_acquire);
+    uint32_t asked = atomic_load_explicit(&lapse_drain.alive, memory_order_acquire);
     ring_bell(request);
     if (request == LAPSE_DRAIN_LEAVE)
-        return lapse_drain_wait_gone(timeout_ns);
+        return wait_gone(asked, timeout_ns);
     while (atomic_load_explicit(answer, memory_order_acquire) == before) {
+        bool gone = is_gone(); /* it may have answered before it went */
         uint64_t now = lapse_sys_clock(CLOCK_MONOTONIC);
-        if (now >= deadline)
+        if ((now >= deadline || gone) && atomic_load_explicit(answer, memory_order_acquire) == before)
             return false;
         /* In steps: the thread may have been ended with the process, and nobody would wake us. */
         lapse_sys_wait(answer, before, deadline - now < 50 * MS ? deadline - now : 50 * MS);
-    }
-    return true;
-}
-
-bool lapse_drain_wait_gone(uint64_t timeout_ns)
-{
-    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + timeout_ns;
-    uint32_t tid, was = 0;
-    while ((tid = atomic_load_explicit(&lapse_drain.alive, memory_order_acquire))) {
-        struct timespec step = { 0, (long)(5 * MS) };
-        was = tid;
-        if (lapse_sys_clock(CLOCK_MONOTONIC) >= deadline)
-            return false;
-        /* not private: the kernel's wake-up for a thread that is gone is not either */
-        lapse_sys(SYS_futex, &lapse_drain.alive, FUTEX_WAIT, tid, &step);
-    }
-    /* The word is cleared a moment before the thread leaves the process, and unshare counts threads. */
-    while (was && lapse_sys(SYS_tgkill, lapse_sys(SYS_getpid), was, 0) == 0) {
-        if (lapse_sys_clock(CLOCK_MONOTONIC) >= deadline)
-            return false;
-        lapse_sys(SYS_sched_yield);
     }
     return true;
 }

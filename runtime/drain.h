@@ -81,9 +81,13 @@ static inline LAPSE_SIGSAFE void lapse_drain_start_if_needed(void)
         lapse_drain_start();
 }
 
-/* Ask and wait, at most timeout_ns. False when it took longer. Any thread outside the handler. */
+/* lapse_runtime.drain from one state to another; false when it is not in the first. Any context. */
+bool lapse_drain_becomes(uint32_t to, uint32_t from);
+
+/* Ask and wait, at most timeout_ns. False when it took longer, or when nobody is there to answer. Any
+ * thread outside the handler. */
 bool lapse_drain_ask(enum lapse_drain_request request, uint64_t timeout_ns);
-/* Wait until the kernel says that the thread is gone. */
+/* Wait until the kernel says that the thread which there is now is gone. */
 bool lapse_drain_wait_gone(uint64_t timeout_ns);
 
 /* What the thread runs; also called in place of it when no thread can be had (`finish` only). */

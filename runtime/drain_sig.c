@@ -57,6 +57,9 @@ LAPSE_SIGSAFE int lapse_drain_start(void)
         atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_NONE, memory_order_release);
         return (int)tid;
     }
-    atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_RUNNING, memory_order_release);
+    /* Compare: the thread may have come and gone meanwhile, which leaves NONE. */
+    uint32_t starting = LAPSE_DRAIN_STARTING;
+    atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &starting, LAPSE_DRAIN_RUNNING,
+                                            memory_order_release, memory_order_relaxed);
     return 0;
 }

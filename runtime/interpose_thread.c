@@ -135,7 +135,7 @@ static void begin(struct lapse_slot *slot, struct lapse_stack_bounds stack, uint
      * this one, or we see that the session is over (a stop waits for us, but not for ever) */
     atomic_store_explicit(&slot->state, LAPSE_SLOT_LIVE, memory_order_seq_cst);
     lapse_scan_disown(slot, atomic_load_explicit(&slot->tid, memory_order_relaxed));
-    if (lapse_session_is_mine() || !lapse_slots_claim(slot))
+    if (lapse_session_settle(slot, running) || !lapse_slots_claim(slot))
         return;
     lapse_thread_forget_self();
     lapse_clock_delete(slot);

@@ -99,7 +99,7 @@ static void adopt(int32_t tid)
     atomic_fetch_add_explicit(&lapse_slots.adopted, 1, memory_order_seq_cst);
     /* seq_cst: pairs with the thread's own slot becoming LIVE, see lapse_scan_disown */
     atomic_store_explicit(&slot->state, LAPSE_SLOT_LIVE, memory_order_seq_cst);
-    if (second_slot(slot, tid))
+    if (!lapse_session_settle(slot, running) || second_slot(slot, tid))
         drop(slot);
 }
 

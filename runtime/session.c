@@ -37,8 +37,9 @@ static bool is_this_process(void)
 
 enum lapse_state lapse_session_state(void)
 {
-    /* acquire: what the transition wrote before */
-    enum lapse_state state = (enum lapse_state)atomic_load_explicit(&lapse_runtime.state, memory_order_acquire);
+    /* seq_cst: acquires what the transition wrote before; and for who counts itself in and then asks, see
+     * lapse_session_thread_end */
+    enum lapse_state state = (enum lapse_state)atomic_load_explicit(&lapse_runtime.state, memory_order_seq_cst);
     /* A copy made by a fork that was not seen, or a vfork's child: the session is the parent's. */
     return state == LAPSE_STATE_OFF || state == LAPSE_STATE_DISABLED || is_this_process() ? state : LAPSE_STATE_OFF;
 }
@@ -106,8 +107,9 @@ static void drop_slot(struct lapse_slot *slot, void *context)
         lapse_slots_give_when_left(slot);
 }
 
-/* Until every handler (and writer of a span) that saw the old state has left, or for a bounded time. */
-static void wait_for_handlers(void)
+/* Until every handler (and whoever writes other records) that saw the old state has left, or for a
+ * bounded time: false then. */
+static bool wait_for_handlers(void)
 {
     uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + HANDLERS_NS;
     /* seq_cst: pairs with the thread that counts itself in and then looks at the session */
@@ -120,10 +122,19 @@ static void wait_for_handlers(void)
         /* seq_cst: see set_state; also acquires what the handler wrote */
         while (slot && atomic_load_explicit(&slot->inside, memory_order_seq_cst)) {
             if (lapse_sys_clock(CLOCK_MONOTONIC) > deadline)
-                return;
+                return false;
             lapse_sys(SYS_sched_yield);
         }
     }
+    return !atomic_load_explicit(&lapse_annotations_inside, memory_order_seq_cst);
+}
+
+/* Waits in an end are bounded: a handler in a stopped thread, or a drain thread on a slow disk, may
+ * still be at work on what a new session is about to renew. */
+static bool last_session_has_left(void)
+{
+    return wait_for_handlers() && lapse_drain_wait_gone(HANDLERS_NS) &&
+           !atomic_load_explicit(&lapse_drain.alive, memory_order_acquire);
 }
 
 /* Ring, drain thread's stack: mapped once, used by every session of the process. */
@@ -289,6 +300,8 @@ int lapse_session_start(const struct lapse_settings *settings, uint64_t from_ns,
         result = is_open(state) ? -EALREADY : state == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
     else if (another_copy_runs(settings->signal))
         result = -EALREADY;
+    else if (!last_session_has_left())
+        result = -EBUSY;
     else if (!(result = set_up(settings, error)) && !(result = install_handler()) &&
              !(result = install_toggle())) {
         lapse_annotations_new_session();
@@ -339,8 +352,8 @@ int lapse_session_pause(bool pause)
     /* Compare: the drain thread may end a session whose duration is over meanwhile. */
     if (atomic_compare_exchange_strong_explicit(&lapse_runtime.state, &from, to, memory_order_seq_cst,
                                                 memory_order_acquire)) {
-        if (!pause)
-            for_each_living(arm, NULL);
+        /* Again for those that began meanwhile. */
+        for_each_living(pause ? disarm : arm, NULL);
     } else if (!is_open((enum lapse_state)from)) {
         result = from == LAPSE_STATE_STOPPING ? -EBUSY : -EPERM;
     }
@@ -389,28 +402,53 @@ static void quiet_timers(enum lapse_finish_reason reason, uint64_t *late)
     lapse_signal_keeper_end(*late);
 }
 
-/* The drain thread writes; where none can be had, we do it in its place. */
+/* No drain thread can be had, and none is there or about to be: we write. */
+static void write_in_its_place(void)
+{
+    if (!lapse_drain_becomes(LAPSE_DRAIN_REPLACED, LAPSE_DRAIN_NONE))
+        return;
+    if (!atomic_load_explicit(&lapse_drain.alive, memory_order_acquire)) {
+        lapse_drain.before_ns = lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID);
+        lapse_drain_finish();
+    }
+    lapse_drain_becomes(LAPSE_DRAIN_NONE, LAPSE_DRAIN_REPLACED);
+}
+
+/* The drain thread writes. One that was told to leave may still be at it, or leave before it hears us:
+ * only when it is gone comes the next. */
+static bool write_within(uint64_t budget_ns)
+{
+    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + budget_ns, now;
+    while (!atomic_load_explicit(&lapse_drain.finished, memory_order_acquire)) {
+        if (!atomic_load_explicit(&lapse_drain.alive, memory_order_acquire)) {
+            lapse_drain_becomes(LAPSE_DRAIN_NONE, LAPSE_DRAIN_HELD);
+            if (lapse_drain_start()) {
+                write_in_its_place();
+                continue;
+            }
+        }
+        if ((now = lapse_sys_clock(CLOCK_MONOTONIC)) >= deadline)
+            return false;
+        if (!lapse_drain_ask(LAPSE_DRAIN_FINISH, deadline - now))
+            lapse_sys(SYS_sched_yield);
+    }
+    return true;
+}
+
 static void write_everything(uint64_t late)
 {
     uint64_t budget = lapse_runtime.budget_ns;
-    uint32_t held = LAPSE_DRAIN_HELD;
-    atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &held, LAPSE_DRAIN_NONE,
-                                            memory_order_acq_rel, memory_order_relaxed);
-    bool running = atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) != LAPSE_DRAIN_NONE;
-    if (!running && !late && !lapse_ring_used(&lapse_runtime.ring) && !lapse_store.samples) {
+    lapse_drain_becomes(LAPSE_DRAIN_NONE, LAPSE_DRAIN_HELD);
+    if (atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_NONE && !late &&
+        !lapse_ring_used(&lapse_runtime.ring) && !lapse_store.samples) {
         lapse_ring_file_retire();
         return;
     }
-    if (!running && lapse_drain_start()) {
-        lapse_drain.before_ns = lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID);
-        lapse_drain_finish();
-        return;
-    }
-    if (!lapse_drain_ask(LAPSE_DRAIN_FINISH, budget + budget / 4))
+    if (write_within(budget + budget / 4))
+        lapse_drain_wait_gone(100 * MS);
+    else
         lapse_message(LAPSE_MESSAGE_BUDGET, "the outputs took longer than LAPSE_EXIT_BUDGET_MS",
                       NULL, NULL, NULL);
-    else
-        lapse_drain_wait_gone(100 * MS);
 }
 
 /* Ticks already sent to this thread: nothing may be pending when exec resets the handler. */

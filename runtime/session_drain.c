@@ -16,6 +16,8 @@
 #define MS UINT64_C(1000000)
 #define UNLOAD_WAIT (50 * MS) /* a host that unloads waits so long for the drain thread at most */
 
+#define HOLD_WAIT (100 * MS)  /* until a drain thread that starts or ends has done so */
+
 static _Atomic uint32_t quiesced;
 
 void lapse_session_quiesce_forget(void)
@@ -119,26 +121,37 @@ void lapse_session_unload_end(void)
     atomic_fetch_sub_explicit(&lapse_store_unloading, 1, memory_order_relaxed);
 }
 
+/* True when there is a drain thread that has to be told. While another thread's handler is about to
+ * start one, it can neither be told nor be prevented: that takes some instructions. */
+static bool hold_drain(void)
+{
+    uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + HOLD_WAIT;
+    while (!lapse_drain_becomes(LAPSE_DRAIN_HELD, LAPSE_DRAIN_NONE)) {
+        if (lapse_drain_becomes(LAPSE_DRAIN_HELD, LAPSE_DRAIN_RUNNING))
+            return true;
+        if (atomic_load_explicit(&lapse_runtime.drain, memory_order_relaxed) == LAPSE_DRAIN_HELD ||
+            lapse_sys_clock(CLOCK_MONOTONIC) > deadline)
+            return false;
+        lapse_sys(SYS_sched_yield);
+    }
+    return false;
+}
+
 void lapse_session_quiesce(void)
 {
     if (!lapse_session_is_mine() || atomic_fetch_add_explicit(&quiesced, 1, memory_order_acq_rel))
         return;
-    uint32_t state = LAPSE_DRAIN_NONE;
-    if (atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &state, LAPSE_DRAIN_HELD,
-                                                memory_order_acq_rel, memory_order_acquire))
-        return;
-    atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_HELD, memory_order_release);
-    lapse_drain_ask(LAPSE_DRAIN_LEAVE, lapse_runtime.budget_ns);
+    if (hold_drain())
+        lapse_drain_ask(LAPSE_DRAIN_LEAVE, lapse_runtime.budget_ns);
+    else
+        lapse_drain_wait_gone(HOLD_WAIT); /* one may be on its last instructions */
 }
 
 void lapse_session_unquiesce(void)
 {
-    uint32_t held = LAPSE_DRAIN_HELD;
-    if (atomic_load_explicit(&quiesced, memory_order_acquire) == 0 ||
-        atomic_fetch_sub_explicit(&quiesced, 1, memory_order_acq_rel) != 1)
-        return;
-    atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &held, LAPSE_DRAIN_NONE,
-                                            memory_order_acq_rel, memory_order_relaxed);
+    if (atomic_load_explicit(&quiesced, memory_order_acquire) &&
+        atomic_fetch_sub_explicit(&quiesced, 1, memory_order_acq_rel) == 1)
+        lapse_drain_becomes(LAPSE_DRAIN_NONE, LAPSE_DRAIN_HELD);
 }
 
 void lapse_session_stay_single(void)
@@ -155,10 +168,7 @@ void lapse_session_stay_single(void)
 
 bool lapse_session_ids_begin(void)
 {
-    uint32_t none = LAPSE_DRAIN_NONE;
-    return lapse_session_is_mine() &&
-           atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &none, LAPSE_DRAIN_HELD,
-                                                   memory_order_acq_rel, memory_order_acquire);
+    return lapse_session_is_mine() && lapse_drain_becomes(LAPSE_DRAIN_HELD, LAPSE_DRAIN_NONE);
 }
 
 /* Supplementary groups of the calling thread; `ids->more` is mapped, or NULL when there are none. */
@@ -179,10 +189,8 @@ static size_t read_ids(struct lapse_drain_ids *ids)
 void lapse_session_ids_end(bool held)
 {
     struct lapse_drain_ids ids;
-    uint32_t state = LAPSE_DRAIN_HELD;
     if (held)
-        atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &state, LAPSE_DRAIN_NONE,
-                                                memory_order_acq_rel, memory_order_relaxed);
+        lapse_drain_becomes(LAPSE_DRAIN_NONE, LAPSE_DRAIN_HELD);
     if (held || !lapse_session_is_mine() ||
         atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_NONE)
         return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The session at the two ends of a thread (session.h): its slot, and what is said of it at last.
  * Context: the thread itself, outside the handler. */
+#include "annotations.h"
 #include "clocks.h"
 #include "drain.h"
 #include "interpose_thread.h"
@@ -15,6 +16,24 @@ void lapse_session_thread_begin(uintptr_t stack_low, uintptr_t stack_high)
         return;
     struct lapse_stack_bounds bounds = { stack_low, stack_high };
     lapse_thread_adopt_self(stack_high ? bounds : lapse_thread_own_bounds(), 0);
+}
+
+bool lapse_session_settle(struct lapse_slot *slot, bool armed)
+{
+    for (;;) {
+        /* seq_cst: pairs with the state that a transition sets before it goes through the slots:
+         * either it sees this one, or we see its state */
+        uint32_t state = atomic_load_explicit(&lapse_runtime.state, memory_order_seq_cst);
+        if (state != LAPSE_STATE_RUNNING && state != LAPSE_STATE_PAUSED)
+            return false;
+        if ((state == LAPSE_STATE_RUNNING) == armed)
+            return true;
+        armed = !armed;
+        if (armed)
+            lapse_clock_arm(slot, ~UINT64_C(0));
+        else
+            lapse_clock_disarm(slot);
+    }
 }
 
 /* The last words of a thread: what was due and never came, and its CPU time. */
@@ -59,11 +78,15 @@ void lapse_session_thread_end(void)
         return;
     uint64_t mask = lapse_sys_block_signals();
     lapse_thread_forget_self();
+    /* seq_cst: pairs with a stop, which sets the state and then waits for who is inside: either it
+     * waits for our last words, or we see that the session is over */
+    atomic_fetch_add_explicit(&lapse_annotations_inside, 1, memory_order_seq_cst);
     if (lapse_session_is_mine() && lapse_slots_claim(slot)) {
         lapse_scan_note_blocked(slot, mask);
         record_end(slot);
         lapse_clock_delete(slot);
         lapse_slots_give(slot);
     }
+    atomic_fetch_sub_explicit(&lapse_annotations_inside, 1, memory_order_release);
     lapse_sys_restore_signals(mask);
 }

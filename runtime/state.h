@@ -23,6 +23,7 @@ enum lapse_drain_state {
     LAPSE_DRAIN_STARTING,
     LAPSE_DRAIN_RUNNING,
     LAPSE_DRAIN_HELD,     /* the host must be single-threaded for a moment: nobody starts it */
+    LAPSE_DRAIN_REPLACED, /* none could be had: the thread that ends the session writes in its place */
 };
 
 struct lapse_runtime {
@@ -83,6 +84,10 @@ void lapse_session_quiesce_forget(void);
 void lapse_session_new_process(enum lapse_state state);
 /* The same, and the parent's memory and descriptors given up. */
 void lapse_session_inherit(enum lapse_state state);
+
+/* After a slot has become LIVE, by whoever made it so with its timer `armed` or not: arms it or not as
+ * the session runs or is paused by now. False when the session is over: the caller takes it back. */
+bool lapse_session_settle(struct lapse_slot *slot, bool armed);
 
 /* The drain thread found that the session's duration is over: end it from there. False when another
  * thread is at it already. */

@@ -12,7 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "annotations.h"
+#include "clocks.h"
+#include "drain.h"
 #include "state.h"
+#include "store.h"
 
 static char out[] = "/tmp/lapse-session-XXXXXX";
 
@@ -129,4 +133,100 @@ CELL(running, unseen_fork)
     }
     cr_assert_eq(waitpid((pid_t)child, &status, 0), (pid_t)child);
     EXPECT(status, 0, RUNNING);
+}
+
+/* What a stop gave up waiting for may still be at work on what a start renews: the start is refused. */
+static int start_again(void)
+{
+    return lapse_start(&(struct lapse_options){ .out = "/tmp/lapse-session", .hz = 1 });
+}
+
+CELL(off, start_while_a_handler_is_inside)
+{
+    enter(LAPSE_STATE_RUNNING);
+    EXPECT(lapse_stop(), 0, OFF);
+    lapse_slots_at(0)->inside = 1;
+    EXPECT(start_again(), -EBUSY, OFF);
+    lapse_slots_at(0)->inside = 0;
+    lapse_annotations_inside = 1;
+    EXPECT(start_again(), -EBUSY, OFF);
+    lapse_annotations_inside = 0;
+    EXPECT(start_again(), 0, RUNNING);
+}
+
+CELL(off, start_while_the_drain_thread_is_there)
+{
+    enter(LAPSE_STATE_RUNNING);
+    EXPECT(lapse_stop(), 0, OFF);
+    lapse_drain.alive = (uint32_t)getpid();
+    EXPECT(start_again(), -EBUSY, OFF);
+    lapse_drain.alive = 0;
+    EXPECT(start_again(), 0, RUNNING);
+}
+
+/* A pause or a resume that falls between the two looks of a thread that begins. */
+CELL(running, slot_made_meanwhile)
+{
+    enter(LAPSE_STATE_RUNNING);
+    struct lapse_slot *slot = lapse_slots_at(0);
+    cr_expect_neq(slot->first_ns, 0);
+    lapse_clock_disarm(slot);
+    cr_expect(lapse_session_settle(slot, false));
+    cr_expect_neq(slot->first_ns, 0, "not armed though the session runs");
+    EXPECT(lapse_pause(), 0, PAUSED);
+    lapse_clock_arm(slot, ~UINT64_C(0));
+    cr_expect(lapse_session_settle(slot, true));
+    cr_expect_eq(slot->first_ns, 0, "armed though the session is paused");
+    EXPECT(lapse_stop(), 0, OFF);
+    cr_expect_not(lapse_session_settle(slot, false));
+}
+
+/* Who was in a handler, or writing a record, is not in the child: nothing there waits for it. */
+CELL(running, fork_while_others_are_inside)
+{
+    enter(LAPSE_STATE_RUNNING);
+    struct lapse_slot *other = lapse_slots_take();
+    cr_assert(other);
+    other->inside = 1;
+    lapse_annotations_inside = 1;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        bool left = other->inside || lapse_annotations_inside;
+        _exit(left || lapse_stop());
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect_eq(status, 0);
+    other->inside = 0;
+    lapse_annotations_inside = 0;
+}
+
+/* A handler of another thread is about to start the drain thread: it is neither told nor overwritten. */
+CELL(running, quiesce_while_a_drain_thread_starts)
+{
+    enter(LAPSE_STATE_RUNNING);
+    lapse_runtime.drain = LAPSE_DRAIN_STARTING;
+    lapse_session_quiesce();
+    cr_expect_eq(lapse_runtime.drain, LAPSE_DRAIN_STARTING);
+    lapse_session_unquiesce();
+    cr_expect_eq(lapse_runtime.drain, LAPSE_DRAIN_STARTING);
+    lapse_runtime.drain = LAPSE_DRAIN_NONE;
+    lapse_session_quiesce();
+    cr_expect_eq(lapse_runtime.drain, LAPSE_DRAIN_HELD);
+    lapse_session_unquiesce();
+    cr_expect_eq(lapse_runtime.drain, LAPSE_DRAIN_NONE);
+}
+
+/* Held, and the thread that was to leave is still there: the end of the session waits for it instead
+ * of writing beside it. */
+CELL(running, stop_while_the_drain_thread_leaves)
+{
+    enter(LAPSE_STATE_RUNNING);
+    lapse_runtime.drain = LAPSE_DRAIN_HELD;
+    lapse_drain.alive = (uint32_t)getpid();
+    lapse_store.samples = 1;
+    EXPECT(lapse_stop(), 0, OFF);
+    cr_expect_eq(lapse_drain.finished, 0);
+    lapse_drain.alive = 0;
+    lapse_store.samples = 0;
 }
