@@ -69,7 +69,8 @@ struct lapse_options {
  * `options` may be NULL (all defaults); it and its strings are copied.
  * Returns 0; -EALREADY when a session runs (also one started by LD_PRELOAD, or by another copy of
  * lapse in the process); -EINVAL for a bad option (one line on stderr unless quiet); -EPERM in a
- * process that may not be profiled (setuid) or whose session ended for good; -EBUSY, -EDEADLK (see
+ * process that may not be profiled (setuid) or whose session ended for good; -EBUSY (see above; also
+ * while something of the last session is at work, since its stop gave up waiting); -EDEADLK (see
  * above); other negative errno when set-up failed: nothing then runs. */
 LAPSE_API int lapse_start(const struct lapse_options *options);
 

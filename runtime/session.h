@@ -18,7 +18,8 @@
  *   STOPPING   -EBUSY     -EBUSY   -EBUSY   waits, same   OFF                     waits
  *   DISABLED   -EPERM     -EPERM   -EPERM   0             DISABLED                DISABLED
  *
- * The handler reads the state once per tick. */
+ * A start from OFF is -EBUSY as well while something of the last session is still at work, since its stop
+ * gave up waiting. The handler reads the state once per tick. */
 enum lapse_state {
     LAPSE_STATE_OFF,      /* nothing runs; no timer, thread, descriptor */
     LAPSE_STATE_RUNNING,  /* timers armed (or waiting for the delay) */
