@@ -15,12 +15,13 @@ demo: build ## Build, profile a real program (sqlite3) and leave a flame graph i
 	@cmake/setup.sh demo
 	@examples/demo.sh $(BUILD) $(DEMO)
 
-# Many tests measure real programs on a machine that others use too: a miss is tried once more.
+# Tests that only compute run two at a time, the others alone (tests/CMakeLists.txt). Many measure real
+# programs on a machine that others use too: a miss is tried once more.
 test: ## Install missing packages, build, and run all tests but the long ones
 	@cmake/setup.sh build demo test
 	@cmake --preset release -DLAPSE_TESTS=ON -DLAPSE_BENCH=ON >/dev/null
 	@cmake --build $(BUILD)
-	@cd $(BUILD) && ctest --output-on-failure --timeout 300 --repeat until-pass:2 -LE long
+	@cd $(BUILD) && ctest -j2 --output-on-failure --timeout 300 --repeat until-pass:2 -LE long
 
 test-long: test ## The tests that take more than a minute each or need big packages
 	@cmake/setup.sh long
