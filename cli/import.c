@@ -104,6 +104,12 @@ static int import_one(const struct import *import, const char *path, FILE *to)
         fclose(from);
         return lapse_complain("import", "%s: is a lapse recording already", path);
     }
+    bool is_empty = fgetc(from) == EOF;
+    rewind(from);
+    if (is_empty) {
+        fclose(from);
+        return lapse_complain("import", "%s: the file is empty", path);
+    }
     lapse_import_reader *reader = import->reader ? import->reader : guess_reader(from);
     int result = lapse_importer_create(&importer, to);
     if (!result) {

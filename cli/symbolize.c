@@ -129,7 +129,9 @@ int lapse_command_symbolize(int argc, char **argv)
             return LAPSE_STATUS_BAD;
         output = optarg;
     }
-    if (argc - optind != 1 || !strcmp(argv[optind], "-"))
+    struct stat status;
+    if (argc - optind != 1 || !strcmp(argv[optind], "-") ||
+        (!stat(argv[optind], &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)))
         return lapse_complain("symbolize", "one recording is needed, as a file");
     return symbolize_file(argv[optind], output);
 }

@@ -70,6 +70,13 @@ int lapse_copy_to_temporary(const void *head, size_t head_size, int from)
     return error ? error : to;
 }
 
+bool lapse_is_endless(int fd, const struct stat *status)
+{
+    char byte;
+    bool is_device = S_ISBLK(status->st_mode) || (S_ISCHR(status->st_mode) && !isatty(fd));
+    return is_device && read(fd, &byte, 1) > 0;
+}
+
 int lapse_open_seekable(const char *path)
 {
     struct stat status;
@@ -80,6 +87,8 @@ int lapse_open_seekable(const char *path)
     int result = fstat(fd, &status) ? -errno : fd;
     if (result >= 0 && S_ISDIR(status.st_mode))
         result = -EISDIR;
+    if (result >= 0 && lapse_is_endless(fd, &status))
+        result = -ENOTSUP;
     /* Standard input that was redirected from a file may stand somewhere in the middle of it. */
     if (result >= 0 && (!S_ISREG(status.st_mode) || lseek(fd, 0, SEEK_CUR) > 0))
         result = lapse_copy_to_temporary(NULL, 0, fd);

@@ -37,6 +37,10 @@ int lapse_chunk_file_next(struct lapse_chunk_file *file, struct lapse_damage *da
 /* A file to read from: "-" is standard input, and what is no regular file is copied to a temporary file
  * without a name first. Returns a descriptor that can be sought, or a negative errno. */
 int lapse_open_seekable(const char *path);
+/* A device that gives bytes, as /dev/zero: a copy of it would fill the disk, a line of it the memory.
+ * Takes a byte of one. */
+struct stat;
+bool lapse_is_endless(int fd, const struct stat *status);
 /* The copy: what was read already, then the rest of `from`. A descriptor at its start, or a negative
  * errno. */
 int lapse_copy_to_temporary(const void *head, size_t head_size, int from);

@@ -6,7 +6,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "chunk_file.h"
 
 enum { FIRST_CAPACITY = 128 * 1024, PEEK = 64 };
 
@@ -24,8 +27,11 @@ int lapse_lines_open(struct lapse_lines *lines, const char *path)
     *lines = (struct lapse_lines){ .fd = -1 };
     if (fd < 0)
         return -errno;
+    struct stat status;
     int error = lapse_lines_attach(lines, fd, path);
     lines->owned = !standard;
+    if (!error && !fstat(fd, &status) && lapse_is_endless(fd, &status))
+        error = -ENOTSUP;
     if (error)
         lapse_lines_close(lines);
     return error;

@@ -35,6 +35,22 @@ status 0 "$lapse" report killed.lapse
 says out "without an end mark"
 says out "burn"
 
+# What never ends is not copied until the disk or the memory is full; a pipe is read once.
+mkfifo pipe
+for command in report diff "export --to=folded" "recover -o zero" events fold merge import \
+               "symbolize -o zero" "annotate burn" "power --gate total:>3%"; do
+    status 2 "$lapse" $command /dev/zero
+    [ "$(wc -l < err)" -eq 1 ] || fail "$command said: $(cat err)"
+done
+: > nothing.txt
+for file in pipe /dev/null nothing.txt; do
+    cat /dev/null > pipe &
+    status 2 "$lapse" import -o imported "$file"
+    kill $! 2> /dev/null
+done
+[ ! -e imported ] || fail "a recording was made of nothing"
+status 2 "$lapse" symbolize -o named.lapse pipe
+
 # A full disk: the command's own status, and words; needs a mount.
 if [ "$(id -u)" -eq 0 ] && mkdir tiny && mount -t tmpfs -o size=64k tmpfs tiny 2> /dev/null; then
     dd if=/dev/zero of=tiny/fill bs=1k count=52 2> /dev/null
