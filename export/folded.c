@@ -65,15 +65,14 @@ static uint32_t function_name(struct folded *folded, uint32_t function, uint32_t
 static uint32_t outer_node(struct folded *folded, uint32_t group, uint32_t node)
 {
     const struct lapse_profile_node *nodes = folded->profile->nodes;
-    uint32_t at = node, above;
-    while (nodes[at].parent && folded->outer[at].of_group != group + 1)
-        at = nodes[at].parent;
-    /* Down again, to the node that was asked for: its depth says how many are missing. */
-    for (uint32_t depth = nodes[at].depth; depth <= nodes[node].depth; depth++) {
-        for (at = node; nodes[at].depth > depth;)
-            at = nodes[at].parent;
-        if (folded->outer[at].of_group == group + 1)
-            continue;
+    uint32_t at, above, below = 0;
+    /* Up to what is known; the way down again is kept where the answers will be. */
+    for (at = node; at && folded->outer[at].of_group != group + 1; at = nodes[at].parent) {
+        folded->outer[at].node = below;
+        below = at;
+    }
+    for (at = below; at; at = below) {
+        below = folded->outer[at].node;
         above = nodes[at].parent;
         folded->outer[at].node =
             above ? child(folded, folded->outer[above].node,

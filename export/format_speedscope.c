@@ -319,9 +319,11 @@ static int prepare(struct speedscope *speedscope, FILE *to)
     speedscope->last_edge_ns = calloc(profile->thread_count + 1u, sizeof *speedscope->last_edge_ns);
     if (!speedscope->stack_texts || !speedscope->frame_of || !speedscope->last_edge_ns)
         return -ENOMEM;
-    for (uint32_t i = 1; i < profile->node_count; i++)
-        speedscope->frame_of[profile->nodes[i].function] =
-            speedscope->view->nodes[speedscope->view->node_of_profile_node[i]].function;
+    for (uint32_t i = 1; i < profile->node_count; i++) {
+        uint32_t node = speedscope->view->node_of_profile_node[i];
+        if (node != LAPSE_NONE) /* a stack without weight is in no view */
+            speedscope->frame_of[profile->nodes[i].function] = speedscope->view->nodes[node].function;
+    }
     return 0;
 }
 

@@ -195,4 +195,14 @@ status 2 "$lapse" merge most most
 says err "more than 64 bits"
 status 2 "$lapse" merge --depth=99999999999 whole
 says err "too large"
+# Stacks without weight and one of 100,000 frames, in every format that takes seconds, not minutes.
+printf 'a;b 0\nc 0\n' > weightless.folded
+{ seq 100000 | paste -sd ';' | tr '\n' ' '; echo 5; } > deep.folded
+for format in folded events html pprof chrome perfetto speedscope firefox callgrind svg; do
+    timeout 20 "$lapse" export --to=$format weightless.folded > out 2> err
+    got=$?
+    [ "$got" -eq 0 ] || [ "$got" -eq 2 ] || fail "$format of stacks without weight: status $got"
+done
+status 0 timeout 20 "$lapse" export --to=folded deep.folded
+cmp -s out deep.folded || fail "a deep stack was changed"
 finish
