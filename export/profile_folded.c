@@ -18,13 +18,18 @@ static uint32_t flags_of(const char *name)
     return strcmp(name, "[not sampled]") ? 0 : LAPSE_FUNCTION_PSEUDO;
 }
 
-static uint32_t node_of(struct lapse_profile *profile, char *stack, size_t left)
+/* `cause` is set for a stack that is too deep: one that is cut would count for a frame that had
+ * nothing of it. */
+static uint32_t node_of(struct lapse_profile *profile, char *stack, size_t left, const char **cause)
 {
     uint32_t node = 0;
     char *name;
     size_t size;
-    while (lapse_stack_next(&stack, &left, &name, &size) &&
-           profile->nodes[node].depth < DEPTH_MAX) {
+    while (lapse_stack_next(&stack, &left, &name, &size)) {
+        if (profile->nodes[node].depth == DEPTH_MAX) {
+            *cause = "a stack of more than 65,536 frames";
+            return LAPSE_NONE;
+        }
         const char *kept = lapse_strings_keep_bytes(&profile->source->strings, name, size);
         struct lapse_profile_node child = { .parent = node };
         if (!kept)
@@ -40,12 +45,13 @@ static uint32_t node_of(struct lapse_profile *profile, char *stack, size_t left)
     return node;
 }
 
-static int add_line(struct lapse_profile *profile, const struct lapse_folded_line *line)
+static int add_line(struct lapse_profile *profile, const struct lapse_folded_line *line,
+                    const char **cause)
 {
-    uint32_t node = node_of(profile, line->stack, line->size);
+    uint32_t node = node_of(profile, line->stack, line->size, cause);
     uint32_t leaf = node == LAPSE_NONE ? LAPSE_NONE : lapse_profile_leaf(profile, node, 0, 0);
     if (leaf == LAPSE_NONE)
-        return -ENOMEM;
+        return *cause ? -E2BIG : -ENOMEM;
     profile->leaves[leaf].count += line->value;
     profile->leaves[leaf].weight_ns += line->value;
     profile->leaves[leaf].squares += (double)line->value;
@@ -57,7 +63,7 @@ static int add_lines(struct lapse_profile *profile, struct lapse_lines *lines, c
     struct lapse_folded_line line;
     int result;
     while ((result = lapse_folded_next(lines, &line, cause)) > 0) {
-        result = add_line(profile, &line);
+        result = add_line(profile, &line, cause);
         if (result)
             return result;
     }
@@ -73,8 +79,9 @@ int lapse_profile_read_folded(struct lapse_profile *profile, int fd, const char 
     if (!result) {
         result = add_lines(profile, &lines, &cause);
         if (cause)
-            snprintf(error, error_size, "%s:%llu: neither a recording nor folded text: %s", name,
-                     (unsigned long long)lines.number, cause);
+            snprintf(error, error_size, "%s:%llu: %s%s", name,
+                     (unsigned long long)lines.number,
+                     result == -E2BIG ? "" : "neither a recording nor folded text: ", cause);
         lapse_lines_close(&lines);
     }
     if (result && !cause)

@@ -195,9 +195,10 @@ status 2 "$lapse" merge most most
 says err "more than 64 bits"
 status 2 "$lapse" merge --depth=99999999999 whole
 says err "too large"
-# Stacks without weight and one of 100,000 frames, in every format that takes seconds, not minutes.
+# Stacks without weight in every format, a very deep one, and one that is too deep to be shown whole.
 printf 'a;b 0\nc 0\n' > weightless.folded
-{ seq 100000 | paste -sd ';' | tr '\n' ' '; echo 5; } > deep.folded
+{ seq 65536 | paste -sd ';' | tr '\n' ' '; echo 5; } > deep.folded
+{ seq 65537 | paste -sd ';' | tr '\n' ' '; echo 5; } > deeper.folded
 for format in folded events html pprof chrome perfetto speedscope firefox callgrind svg; do
     timeout 20 "$lapse" export --to=$format weightless.folded > out 2> err
     got=$?
@@ -205,4 +206,6 @@ for format in folded events html pprof chrome perfetto speedscope firefox callgr
 done
 status 0 timeout 20 "$lapse" export --to=folded deep.folded
 cmp -s out deep.folded || fail "a deep stack was changed"
+status 2 "$lapse" report deeper.folded
+says err "deeper.folded:1: a stack of more than 65,536 frames"
 finish
