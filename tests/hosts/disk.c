@@ -79,7 +79,7 @@ static bool go_to_place(int how)
         snprintf(path, sizeof path, "/proc/profile");
         break;
     case 5:
-        snprintf(path, sizeof path, "/dev/full");
+        snprintf(path, sizeof path, "/dev/full/profile"); /* no folder */
         break;
     }
     start_work(path);
