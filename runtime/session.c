@@ -197,8 +197,8 @@ static int new_identity(bool open)
 static void take_place(void)
 {
     if (lapse_sys(SYS_getcwd, lapse_runtime.cwd, sizeof lapse_runtime.cwd) < 0 ||
-        lapse_runtime.cwd[0] != '/')
-        memcpy(lapse_runtime.cwd, "/", 2);
+        lapse_runtime.cwd[0] != '/') /* removed, or outside of the root: opening says which */
+        memcpy(lapse_runtime.cwd, "/proc/self/cwd", sizeof "/proc/self/cwd");
     if (!lapse_runtime.cwd[1])
         lapse_runtime.cwd[0] = 0; /* the root: "" + "/" + name */
     struct lapse_text program = { lapse_runtime.program, 0, sizeof lapse_runtime.program };

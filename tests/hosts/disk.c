@@ -73,7 +73,7 @@ static bool go_to_place(int how)
         snprintf(path, sizeof path, "../%s", folder);
         if (rmdir(path) != 0)
             return false;
-        strcpy(path, "profile");
+        snprintf(path, sizeof path, "removed-%d", (int)getppid());
         break;
     case 4:
         snprintf(path, sizeof path, "/proc/profile");
@@ -115,9 +115,11 @@ int main(int count, char **arguments)
             go_to_place(how);
             _exit(35); /* not to be made here */
         }
-        char what[16];
+        char what[48];
         snprintf(what, sizeof what, "place %d", how);
         host_expect_exit(what, pid, 35);
+        snprintf(what, sizeof what, "/removed-%d.lapse", (int)getpid());
+        HOST_CHECK(access(what, F_OK) != 0, "a recording in the root, the folder being removed");
     }
     expect_kept();
     return host_end();
