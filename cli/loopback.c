@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,13 +18,17 @@
 
 #define CLIENTS 16
 #define REQUEST_BYTES 8192
-#define PATIENCE_S 10 /* for a request to be complete; browsers open connections ahead of need */
+#define PATIENCE_S 10 /* without a byte in either direction; browsers open connections ahead of need */
 
 struct client {
     int fd; /* -1: free */
-    time_t since;
+    time_t since; /* last progress */
     size_t size;
     char request[REQUEST_BYTES + 1];
+    bool answering; /* below holds; nothing more is read */
+    char head[512]; /* with the body, unless that is the file */
+    size_t head_size, head_sent;
+    off_t file_sent, file_size;
 };
 
 int lapse_loopback_open(struct lapse_loopback *server)
@@ -97,64 +100,47 @@ static bool host_is_ours(const struct lapse_loopback *server, const char *reques
     return !strcmp(host, numeric) || !strcasecmp(host, named);
 }
 
-static bool send_all(int fd, const char *text, size_t size)
+static void refuse(struct client *client, const char *status)
 {
-    while (size) {
-        ssize_t sent = send(fd, text, size, MSG_NOSIGNAL);
-        if (sent <= 0)
-            return false;
-        text += sent;
-        size -= (size_t)sent;
-    }
-    return true;
+    client->answering = true;
+    client->head_size = (size_t)snprintf(
+        client->head, sizeof client->head,
+        "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+        "Connection: close\r\n\r\n%s\n", status, strlen(status) + 1, status);
 }
 
-static void refuse(int fd, const char *status)
-{
-    char reply[256];
-    int size = snprintf(reply, sizeof reply,
-                        "HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
-                        "Connection: close\r\n\r\n%s\n", status, strlen(status) + 1, status);
-    send_all(fd, reply, (size_t)size);
-}
-
-static void send_file(int fd, int file, bool with_body)
+static void offer(struct client *client, int file, bool with_body)
 {
     struct stat about;
-    char head[512];
-    if (fstat(file, &about))
-        return refuse(fd, "500 Internal Server Error");
-    int size = snprintf(head, sizeof head,
-                        "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
-                        "Content-Length: %lld\r\nCache-Control: no-store\r\n"
-                        "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n"
-                        "Cross-Origin-Resource-Policy: same-origin\r\n"
-                        "Referrer-Policy: no-referrer\r\nConnection: close\r\n\r\n",
-                        (long long)about.st_size);
-    if (!send_all(fd, head, (size_t)size) || !with_body)
+    if (fstat(file, &about)) {
+        refuse(client, "500 Internal Server Error");
         return;
-    off_t at = 0;
-    while (at < about.st_size && sendfile(fd, file, &at, (size_t)(about.st_size - at)) > 0)
-        ;
+    }
+    client->answering = true;
+    client->file_size = with_body ? about.st_size : 0;
+    client->head_size = (size_t)snprintf(
+        client->head, sizeof client->head,
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
+        "Content-Length: %lld\r\nCache-Control: no-store\r\n"
+        "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n"
+        "Cross-Origin-Resource-Policy: same-origin\r\n"
+        "Referrer-Policy: no-referrer\r\nConnection: close\r\n\r\n",
+        (long long)about.st_size);
 }
 
 static void answer(const struct lapse_loopback *server, struct client *client, int file)
 {
-    /* From here on the connection waits for the reader, but not for ever. */
-    struct timeval patience = { .tv_sec = PATIENCE_S };
-    setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    fcntl(client->fd, F_SETFL, fcntl(client->fd, F_GETFL) & ~O_NONBLOCK);
     char *request = client->request, *path = strchr(request, ' ');
     bool get = !strncmp(request, "GET ", 4), head = !strncmp(request, "HEAD ", 5);
     size_t length = path ? strcspn(path + 1, " ?\r\n") : 0;
     if (!host_is_ours(server, request))
-        refuse(client->fd, "403 Forbidden");
+        refuse(client, "403 Forbidden");
     else if (!get && !head)
-        refuse(client->fd, "405 Method Not Allowed");
+        refuse(client, "405 Method Not Allowed");
     else if (length != strlen(server->path) || strncmp(path + 1, server->path, length))
-        refuse(client->fd, "404 Not Found");
+        refuse(client, "404 Not Found");
     else
-        send_file(client->fd, file, get);
+        offer(client, file, get);
 }
 
 static void drop(struct client *client)
@@ -164,23 +150,44 @@ static void drop(struct client *client)
     client->fd = -1;
 }
 
+/* Send what the connection takes now; it is dropped when all is sent, or nobody listens any more.
+ * A peer that is gone makes sendfile raise SIGPIPE, which the caller of run() ignores. */
+static void speak(struct client *client, int file, time_t now)
+{
+    ssize_t sent = 1;
+    while (sent > 0 && client->head_sent < client->head_size) {
+        sent = send(client->fd, client->head + client->head_sent,
+                    client->head_size - client->head_sent, MSG_NOSIGNAL);
+        client->head_sent += sent > 0 ? (size_t)sent : 0;
+    }
+    while (sent > 0 && client->file_sent < client->file_size) {
+        sent = sendfile(client->fd, file, &client->file_sent,
+                        (size_t)(client->file_size - client->file_sent));
+        client->since = sent > 0 ? now : client->since;
+    }
+    if (sent >= 0 || (errno != EAGAIN && errno != EINTR)) /* 0: the file became shorter */
+        drop(client);
+}
+
 /* Read what is there; answer once the request's head is complete. */
-static void hear(const struct lapse_loopback *server, struct client *client, int file)
+static void hear(const struct lapse_loopback *server, struct client *client, int file, time_t now)
 {
     ssize_t got = recv(client->fd, client->request + client->size, REQUEST_BYTES - client->size, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got <= 0)
-        return drop(client);
+    if (got <= 0) {
+        drop(client);
+        return;
+    }
+    client->since = now;
     client->size += (size_t)got;
     client->request[client->size] = 0;
-    if (strstr(client->request, "\r\n\r\n")) {
+    if (strstr(client->request, "\r\n\r\n"))
         answer(server, client, file);
-        drop(client);
-    } else if (client->size == REQUEST_BYTES || memchr(client->request, 0, client->size)) {
-        refuse(client->fd, "400 Bad Request");
-        drop(client);
-    }
+    else if (client->size == REQUEST_BYTES || memchr(client->request, 0, client->size))
+        refuse(client, "400 Bad Request");
+    if (client->answering)
+        speak(client, file, now);
 }
 
 static void admit(const struct lapse_loopback *server, struct client *clients, time_t now)
@@ -199,9 +206,13 @@ static void admit(const struct lapse_loopback *server, struct client *clients, t
     }
     if (place->fd >= 0)
         drop(place); /* all taken: whoever has been silent longest goes */
+    /* The request's buffer stays as it was: only what is read is looked at. */
     place->fd = fd;
     place->since = now;
     place->size = 0;
+    place->answering = false;
+    place->head_size = place->head_sent = 0;
+    place->file_sent = place->file_size = 0;
 }
 
 int lapse_loopback_run(struct lapse_loopback *server, int file, int stop)
@@ -212,7 +223,8 @@ int lapse_loopback_run(struct lapse_loopback *server, int file, int stop)
     for (;;) {
         struct pollfd polled[CLIENTS + 2];
         for (int i = 0; i < CLIENTS; i++)
-            polled[i] = (struct pollfd){ .fd = clients[i].fd, .events = POLLIN };
+            polled[i] = (struct pollfd){ .fd = clients[i].fd,
+                                         .events = clients[i].answering ? POLLOUT : POLLIN };
         polled[CLIENTS] = (struct pollfd){ .fd = server->listener, .events = POLLIN };
         polled[CLIENTS + 1] = (struct pollfd){ .fd = stop, .events = POLLIN };
         if (poll(polled, CLIENTS + 2, 1000) < 0 && errno != EINTR)
@@ -224,8 +236,10 @@ int lapse_loopback_run(struct lapse_loopback *server, int file, int stop)
         for (int i = 0; i < CLIENTS; i++) {
             if (clients[i].fd < 0)
                 continue;
-            if (polled[i].revents)
-                hear(server, &clients[i], file);
+            if (polled[i].revents && clients[i].answering)
+                speak(&clients[i], file, now.tv_sec);
+            else if (polled[i].revents)
+                hear(server, &clients[i], file, now.tv_sec);
             else if (now.tv_sec - clients[i].since > PATIENCE_S)
                 drop(&clients[i]);
         }

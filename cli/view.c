@@ -56,16 +56,20 @@ static void open_browser(const char *address)
     char *arguments[] = { "xdg-open", (char *)address, NULL };
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
-    sigset_t none;
+    sigset_t none, ours;
     pid_t child;
     sigemptyset(&none);
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGCHLD);
+    sigaddset(&ours, SIGPIPE);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigdefault(&attributes, &ours);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     signal(SIGCHLD, SIG_IGN); /* nobody waits for it */
     int error = posix_spawnp(&child, "xdg-open", &files, &attributes, arguments, environ);
     posix_spawnattr_destroy(&attributes);
@@ -83,6 +87,7 @@ static int serve(FILE *page, bool opens)
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGHUP);
     sigprocmask(SIG_BLOCK, &ends, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a browser that leaves midway */
     int stop = signalfd(-1, &ends, SFD_CLOEXEC);
     int error = stop < 0 ? -errno : lapse_loopback_open(&server);
     if (error) {
