@@ -133,23 +133,19 @@ class LanePainter {
                     open[level] = node;
                     opened[level] = begin;
                 }
-                this.segment(
-                    out,
-                    (level - 1) * columns,
-                    begin,
-                    gone,
-                    end,
-                    words[profile.nodeFunction[node]],
-                    alpha,
-                    starts,
-                );
+                if (end === begin) continue;
+                const word = words[profile.nodeFunction[node]],
+                    row = (level - 1) * columns;
+                this.segment(out, row, begin, gone, end, word, alpha, starts);
             }
         }
         for (let level = deep; level > 0; level--) close(level, x(s.time[lasts[lasts.length - 1]]));
         return { image, bars, exact };
     }
     segment(out, row, begin, gone, end, word, alpha, starts) {
-        out.fill((word & (alpha | 0xffffff)) >>> 0, row + begin, row + gone);
+        const shown = (word & (alpha | 0xffffff)) >>> 0;
+        if (gone - begin > 16) out.fill(shown, row + begin, row + gone);
+        else for (let x = row + begin; x < row + gone; x++) out[x] = shown;
         if (end > gone) out.fill(((word & 0xffffff) | 0x30000000) >>> 0, row + gone, row + end);
         /* The pixel where a call begins is shaded: without it neighbours of one function merge. */
         if (starts && end - begin > 3) out[row + begin] = shadeWord(word);

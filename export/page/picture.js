@@ -150,29 +150,30 @@ class Picture {
         const { weights, focus, up } = this,
             { shape } = weights,
             root = new Level();
+        const own = focus < 0,
+            weight = own ? weights.self : weights.total,
+            samples = own ? weights.selfCount : weights.totalCount;
         let total = 0,
             count = 0,
             found = 0;
-        const add = (node, weight, samples) => {
-            root.place[found] = node;
-            if (up) {
-                root.placeWeight[found] = weight;
-                root.placeSamples[found] = samples;
-            }
-            found++;
-            total += weight;
-            count += samples;
-        };
         root.reserve(1);
         root.reservePlaces(shape.size, up);
-        if (!up && focus < 0) add(0, weights.whole, weights.wholeCount);
-        else
-            for (let v = 1; v < shape.size; v++) {
-                if (focus >= 0) {
-                    if (shape.func[v] === focus && shape.outermost[v] && weights.total[v])
-                        add(v, weights.total[v], weights.totalCount[v]);
-                } else if (weights.self[v]) add(v, weights.self[v], weights.selfCount[v]);
+        if (own && !up) {
+            total = weights.whole;
+            count = weights.wholeCount;
+            root.place[found++] = 0;
+        }
+        for (let v = 1; v < shape.size && (up || !own); v++) {
+            if (!weight[v] || !(own || (shape.func[v] === focus && shape.outermost[v]))) continue;
+            root.place[found] = v;
+            if (up) {
+                root.placeWeight[found] = weight[v];
+                root.placeSamples[found] = samples[v];
             }
+            found++;
+            total += weight[v];
+            count += samples[v];
+        }
         const self = focus >= 0 ? weights.sums.self[focus] : up ? 0 : weights.self[0];
         root.add(0, total, count, self, focus, 0, found);
         return root;

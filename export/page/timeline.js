@@ -103,7 +103,7 @@ class Timeline extends Plot {
             const y = lane.top - scrolled;
             if (y + lane.height < RULER || y > height) continue;
             if (this.stale(lane)) {
-                if (performance.now() - began < 4) this.refresh(lane);
+                if (performance.now() - began < 2.5) this.refresh(lane);
                 else late = true;
             } else if (!ahead && this.nearEdge(lane)) {
                 ahead = true;
