@@ -15,10 +15,9 @@
 #include "page_stream.h"
 #include "page_times.h"
 
-/* More samples than this make a page that opens slowly: then samples in a row with one stack are
- * joined, within a four-thousandth of the run, less than what a screen can show. */
-#define SAMPLES_KEPT_APART 4000000u
-#define JOINED_PARTS 4000u
+/* More samples than this make a page that is slow to open: then one stands for several in a row. */
+#define SAMPLES_ALL 4000000u
+#define SAMPLES_THINNED 2000000u
 
 static void write_time(struct lapse_page_stream *stream, uint64_t base_ns, uint64_t time_ns)
 {
@@ -100,7 +99,7 @@ static void write_counters(struct lapse_page_stream *stream, const struct lapse_
 
 static void write_head(struct lapse_page_stream *stream, const struct lapse_profile *profile,
                        const struct lapse_export_options *options,
-                       const struct lapse_page_times *times, uint64_t join_ns)
+                       const struct lapse_page_times *times, uint32_t thinned)
 {
     const struct lapse_profile_process *first = profile->processes;
     lapse_page_text(stream, "lapse-page-1");
@@ -114,12 +113,16 @@ static void write_head(struct lapse_page_stream *stream, const struct lapse_prof
     lapse_page_uint(stream, profile->count);
     lapse_page_uint(stream, profile->weight_ns);
     lapse_page_uint(stream, options->gap_ns);
-    lapse_page_uint(stream, profile->note_count + (join_ns != 0) + (times->run_count > 1));
+    lapse_page_uint(stream, profile->note_count + (thinned > 1) + (times->run_count > 1));
     for (uint32_t i = 0; i < profile->note_count; i++)
         lapse_page_text(stream, profile->notes[i]);
-    if (join_ns)
-        lapse_page_text(stream, "So many samples that those in a row with one stack are joined: "
-                                "times are exact to a four-thousandth of the run.");
+    if (thinned > 1) {
+        char text[240];
+        snprintf(text, sizeof text, "So many samples that one stands for %u in a row wherever not all is "
+                 "chosen: the timeline, and parts of the run, of its threads or labels. Figures of the "
+                 "whole are of all samples.", thinned);
+        lapse_page_text(stream, text);
+    }
     if (times->run_count > 1) {
         char text[96];
         snprintf(text, sizeof text, "%u runs: the times of each are since its own start.",
@@ -164,6 +167,10 @@ static void write_stacks(struct lapse_page_stream *stream, const struct lapse_pr
         lapse_page_uint(stream, leaf->line);
         lapse_page_uint(stream, leaf->count);
         lapse_page_uint(stream, leaf->weight_ns);
+        /* Sum of squared weights, beyond that of equal weights. */
+        double weight = (double)leaf->weight_ns;
+        double more = leaf->count ? leaf->squares - weight * weight / (double)leaf->count : 0;
+        lapse_page_uint(stream, more >= 1 && more < 1e19 ? (uint64_t)more : 0);
     }
 }
 
@@ -245,11 +252,11 @@ static void write_threads(struct lapse_page_stream *stream, const struct lapse_p
 }
 
 static int write_samples(struct lapse_page_stream *stream, struct lapse_profile *profile,
-                         const struct lapse_page_times *times, uint64_t join_ns)
+                         const struct lapse_page_times *times, uint32_t thinned)
 {
     struct lapse_page_samples samples;
     int error = lapse_page_samples_init(&samples, stream, profile->thread_count,
-                                        times->thread_base_ns, join_ns);
+                                        times->thread_base_ns, thinned);
     if (!error && profile->has_times)
         error = lapse_profile_each_sample(profile, lapse_page_samples_add, &samples);
     if (!error)
@@ -263,9 +270,9 @@ int lapse_write_html(struct lapse_profile *profile, FILE *to,
 {
     struct lapse_page_times times;
     int result = lapse_page_times_init(&times, profile);
-    uint64_t join_ns = 0;
-    if (profile->has_times && profile->count > SAMPLES_KEPT_APART)
-        join_ns = times.duration_ns / JOINED_PARTS;
+    uint32_t thinned = 1;
+    if (profile->has_times && profile->count > SAMPLES_ALL)
+        thinned = (uint32_t)((profile->count + SAMPLES_THINNED - 1) / SAMPLES_THINNED);
     struct lapse_output output;
     struct lapse_page_stream *stream = malloc(sizeof *stream);
     int prepared = lapse_output_init(&output, to);
@@ -275,12 +282,12 @@ int lapse_write_html(struct lapse_profile *profile, FILE *to,
         result = lapse_page_stream_init(stream, &output);
     if (!result) {
         lapse_output_bytes(&output, lapse_page_head, lapse_page_head_size);
-        write_head(stream, profile, options, &times, join_ns);
+        write_head(stream, profile, options, &times, thinned);
         write_functions(stream, profile);
         write_stacks(stream, profile);
         write_processes(stream, profile, &times);
         write_threads(stream, profile, &times);
-        result = write_samples(stream, profile, &times, join_ns);
+        result = write_samples(stream, profile, &times, thinned);
         int ended = lapse_page_stream_fini(stream);
         result = result ? result : ended;
         lapse_output_bytes(&output, lapse_page_tail, lapse_page_tail_size);

@@ -15,16 +15,17 @@ struct lapse_page_sample {
 };
 
 struct lapse_page_thread {
-    struct lapse_page_sample open; /* number 0: none */
-    uint64_t open_since;
+    struct lapse_page_sample open; /* stands for `seen` samples; 0: none */
     uint64_t last_time, last_weight;
+    uint64_t chance; /* of the choice among them */
+    uint32_t seen;
 };
 
 int lapse_page_samples_init(struct lapse_page_samples *samples, struct lapse_page_stream *stream,
-                            uint32_t thread_count, const uint64_t *base_ns, uint64_t join_ns)
+                            uint32_t thread_count, const uint64_t *base_ns, uint32_t thinned)
 {
     *samples = (struct lapse_page_samples){
-        .stream = stream, .base_ns = base_ns, .join_ns = join_ns, .thread_count = thread_count,
+        .stream = stream, .base_ns = base_ns, .thinned = thinned, .thread_count = thread_count,
         .threads = calloc(thread_count ? thread_count : 1, sizeof *samples->threads),
         .block = malloc(LAPSE_PAGE_BLOCK * sizeof *samples->block),
     };
@@ -81,12 +82,24 @@ static void write_block(struct lapse_page_samples *samples)
 
 static void close_open(struct lapse_page_samples *samples, struct lapse_page_thread *thread)
 {
-    if (!thread->open.number)
+    if (!thread->seen)
         return;
     samples->block[samples->size++] = thread->open;
-    thread->open.number = 0;
+    thread->seen = 0;
     if (samples->size == LAPSE_PAGE_BLOCK)
         write_block(samples);
+}
+
+/* Is the new one of those that a sample stands for to take its place? With the probability of its
+ * share of their weight, so that sums over a part of the run are right on average. The same profile
+ * makes the same choices. */
+static bool takes_over(struct lapse_page_thread *thread, uint64_t weight)
+{
+    uint64_t x = thread->chance + 0x9e3779b97f4a7c15u;
+    thread->chance = x;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (x ^ x >> 31) % (thread->open.weight + weight) < weight;
 }
 
 int lapse_page_samples_add(void *context, const struct lapse_profile_sample *sample)
@@ -97,20 +110,19 @@ int lapse_page_samples_add(void *context, const struct lapse_profile_sample *sam
     struct lapse_page_thread *thread = &samples->threads[sample->thread];
     struct lapse_page_sample *open = &thread->open;
     uint64_t base_ns = samples->base_ns[sample->thread];
-    uint64_t time = sample->time_ns > base_ns ? sample->time_ns - base_ns : 0;
-    bool joins = open->number && samples->join_ns && open->leaf == sample->leaf &&
-                 open->labels == sample->labels && open->number < UINT32_MAX &&
-                 time - thread->open_since < samples->join_ns;
-    if (!joins) {
+    if (thread->seen == samples->thinned)
         close_open(samples, thread);
+    if (!thread->seen)
         *open = (struct lapse_page_sample){ .thread = sample->thread, .leaf = sample->leaf,
-                                            .labels = sample->labels };
-        thread->open_since = time;
+                                            .labels = sample->labels, .number = 1 };
+    else if (sample->weight_ns && takes_over(thread, sample->weight_ns)) {
+        open->leaf = sample->leaf;
+        open->labels = sample->labels;
     }
     /* The last time, not the first: a weight stands for the time before its sample. */
-    open->time = time;
+    open->time = sample->time_ns > base_ns ? sample->time_ns - base_ns : 0;
     open->weight += sample->weight_ns;
-    open->number++;
+    thread->seen++;
     return 0;
 }
 

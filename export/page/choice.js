@@ -24,7 +24,7 @@ class Choice {
         this.theme = "light";
         this.shapes = [null, null];
         this.listeners = [];
-        this.leaves = this.allLeaves = weighLeaves(profile, this);
+        this.leaves = this.allLeaves = Leaves.all(profile);
     }
     listen(listener) {
         this.listeners.push(listener);
@@ -76,7 +76,9 @@ class Choice {
         else this.tell("settled");
     }
     weigh() {
-        const all = !this.range && !this.labels && this.threads.every((on) => on);
+        const all =
+            !this.profile.hasTimes ||
+            (!this.range && !this.labels && this.threads.every((on) => on));
         return all ? this.allLeaves : weighLeaves(this.profile, this);
     }
     draw(change) {

@@ -161,11 +161,14 @@ function readLeaves(p, r) {
     p.leafLine = new Uint32Array(count);
     p.leafSamples = new Float64Array(count);
     p.leafWeight = new Float64Array(count);
+    p.leafSquares = new Float64Array(count);
     for (let i = 0; i < count; i++) {
         p.leafNode[i] = r.uint();
         p.leafLine[i] = r.uint();
         p.leafSamples[i] = r.uint();
-        p.leafWeight[i] = r.uint();
+        const weight = (p.leafWeight[i] = r.uint()),
+            more = r.uint();
+        p.leafSquares[i] = p.leafSamples[i] ? (weight * weight) / p.leafSamples[i] + more : 0;
     }
 }
 

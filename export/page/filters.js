@@ -194,7 +194,7 @@ class Filters {
             (whole !== profile.weight && profile.weight
                 ? "  ·  " + percentText(whole / profile.weight) + " of all"
                 : "") +
-            (profile.byCount ? "" : "  ·  " + countText(choice.leaves.wholeCount) + " samples");
+            (profile.byCount ? "" : "  ·  " + samplesText(choice.leaves.wholeCount));
         setText(
             this.match,
             choice.queryError ||

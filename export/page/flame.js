@@ -342,7 +342,7 @@ class FlameView extends Plot {
             (range ? "chosen time" : "all") +
             "  ·  " +
             weightText(profile, whole) +
-            (profile.byCount ? "" : "  ·  " + countText(wholeCount) + " samples")
+            (profile.byCount ? "" : "  ·  " + samplesText(wholeCount))
         );
     }
     hit(event) {

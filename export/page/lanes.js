@@ -10,13 +10,11 @@ class LanePainter {
         this.nodeDepth = new Uint32Array(profile.nodeCount);
         /* Below [truncated]: outer frames are missing, so what the diff makes of them is inferred. */
         this.nodeCut = new Uint8Array(profile.nodeCount);
+        this.stands = new Uint8Array(profile.nodeCount); /* for missing outer frames */
         for (let i = 1; i < profile.nodeCount; i++) {
+            this.stands[i] = profile.functions[profile.nodeFunction[i]].flags & 2 ? 1 : 0;
             this.nodeDepth[i] = this.nodeDepth[profile.nodeParent[i]] + 1;
-            this.nodeCut[i] =
-                this.nodeCut[profile.nodeParent[i]] ||
-                profile.functions[profile.nodeFunction[i]].flags & 2
-                    ? 1
-                    : 0;
+            this.nodeCut[i] = this.nodeCut[profile.nodeParent[i]] | this.stands[i];
         }
         this.depths = profile.threads.map((_, t) => this.deepest(t));
         this.pause = profile.gap || 4 * (profile.period || 0) || profile.duration / 1000;
@@ -136,11 +134,16 @@ class LanePainter {
                 if (end === begin) continue;
                 const word = words[profile.nodeFunction[node]],
                     row = (level - 1) * columns;
-                this.segment(out, row, begin, gone, end, word, alpha, starts);
+                if (this.stands[node]) this.stripes(out, row, begin, gone, word);
+                else this.segment(out, row, begin, gone, end, word, alpha, starts);
             }
         }
         for (let level = deep; level > 0; level--) close(level, x(s.time[lasts[lasts.length - 1]]));
         return { image, bars, exact };
+    }
+    /* Stripes: what stands here is missing, and what lies above it is no root. */
+    stripes(out, row, begin, end, word) {
+        for (let x = begin; x < end; x++) if (((x >> 2) & 1) === 0) out[row + x] = word;
     }
     segment(out, row, begin, gone, end, word, alpha, starts) {
         const shown = (word & (alpha | 0xffffff)) >>> 0;

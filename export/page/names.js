@@ -122,6 +122,9 @@ class TextFitter {
             }
         }
         if (head < 3) return "";
+        /* The ends may be places where something was left out already. */
+        while (head > 1 && /[<…]/.test(text[head - 1])) head--;
+        while (/[…>]/.test(text[tail] || "") && text[tail + 1]) tail++;
         if (isLow(text.charCodeAt(head))) head--;
         if (isLow(text.charCodeAt(tail))) tail++;
         return text.slice(0, head) + "…" + text.slice(tail);

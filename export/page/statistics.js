@@ -70,6 +70,10 @@ function countText(count) {
     return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
+function samplesText(count) {
+    return countText(count) + (Math.round(count) === 1 ? " sample" : " samples");
+}
+
 function weightText(profile, weight) {
     return profile.byCount ? countText(weight) : timeText(weight);
 }

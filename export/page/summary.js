@@ -24,14 +24,15 @@ class Summary {
     show() {
         const { choice } = this,
             { profile } = choice;
-        this.element.replaceChildren(
+        const parts = [
             make("h2", { dir: "ltr", textContent: elideText(shownName(profile.title), 400) }),
             this.tiles(),
             this.warnings(),
             this.top(),
             this.processes(),
             this.losses(),
-        );
+        ];
+        this.element.replaceChildren(...parts.filter(Boolean));
     }
     tiles() {
         const { profile, weights } = this.choice,
@@ -54,10 +55,11 @@ class Summary {
         if (profile.period) add((1e9 / profile.period).toFixed(0) + " Hz", "rate asked");
         if (profile.period && profile.weight)
             add((profile.count / (profile.weight / 1e9)).toFixed(0) + " Hz", "rate reached");
-        add(
-            countText(profile.threads.length || 1),
-            profile.threads.length === 1 ? "thread" : "threads",
-        );
+        if (profile.threads.length)
+            add(
+                countText(profile.threads.length),
+                profile.threads.length === 1 ? "thread" : "threads",
+            );
         if (profile.weight !== weights.whole)
             add(percentText(weights.whole / profile.weight), "of it chosen");
         return tiles;
@@ -208,7 +210,7 @@ function profileWarnings(choice) {
     if (!count) return out.concat("No samples in what is chosen.");
     if (!profile.byCount && count < 100)
         out.push(
-            `Only ${countText(count)} samples: too few to rank functions. Run longer or raise the rate.`,
+            `Only ${samplesText(count)}: too few to rank functions. Run longer or raise the rate.`,
         );
     else if (rows.length > 1 && !profile.byCount) {
         const range = rows

@@ -7,7 +7,8 @@ const LABEL_WIDTH = 168,
     RULER = 24,
     SPAN_ROW = 15,
     CPU_ROW = 16,
-    LANE_GAP = 8;
+    LANE_GAP = 8,
+    PALE = "; pale: off the CPU or cut, calls inferred";
 
 class Timeline extends Plot {
     constructor(choice, parent, tip) {
@@ -23,6 +24,7 @@ class Timeline extends Plot {
         this.brush.movable = false;
         this.brush.clears = false;
         this.version = 0;
+        this.thinned = choice.profile.count > choice.profile.sampleCount * 1.5;
         this.opened = new Set();
         this.bitmaps = new Map();
         this.current = 0;
@@ -113,9 +115,10 @@ class Timeline extends Plot {
         }
         this.drawRuler(context, width, height);
         this.toRange.disabled = !this.choice.range;
-        this.note.textContent = this.exact
-            ? "every sample is drawn; pale: off the CPU or cut, calls inferred"
-            : "drawn: one sample a pixel, zoom in for all; pale: off the CPU or cut, calls inferred";
+        const note = this.exact
+            ? (this.thinned ? "the samples kept are all drawn" : "every sample is drawn") + PALE
+            : "drawn: one sample a pixel, zoom in for all" + PALE;
+        setText(this.note, note);
         if (late) this.surface.dirty();
         this.forget();
     }
@@ -468,7 +471,7 @@ class Timeline extends Plot {
             rows.push(["CPU time", timeText(interval.weight)]);
         rows.push([
             "Seen in",
-            countText(interval.samples) + (interval.samples === 1 ? " sample" : " samples"),
+            samplesText(interval.samples),
         ]);
         rows.push([
             "Starts",

@@ -96,12 +96,15 @@ class Leaves {
         this.squares = new Float64Array(profile.leafCount);
         this.whole = this.wholeCount = 0;
     }
-    add(leaf, weight, count) {
-        this.weight[leaf] += weight;
-        this.count[leaf] += count;
-        if (count) this.squares[leaf] += (weight * weight) / count;
-        this.whole += weight;
-        this.wholeCount += count;
+    static all(profile) {
+        const out = Object.assign(new Leaves(profile), {
+            weight: profile.leafWeight,
+            count: profile.leafSamples,
+            squares: profile.leafSquares,
+        });
+        out.whole = out.weight.reduce((sum, part) => sum + part, 0);
+        out.wholeCount = out.count.reduce((sum, part) => sum + part, 0);
+        return out;
     }
     /* Samples [from, to) come in (sign 1) or go out (-1). Weights and counts stay whole numbers, so
      * what went in comes out exactly; of squares a rounding could stay behind. */
@@ -124,10 +127,7 @@ class Leaves {
 
 function weighLeaves(profile, choice) {
     const out = new Leaves(profile);
-    if (!profile.hasTimes)
-        for (let i = 0; i < profile.leafCount; i++)
-            out.add(i, profile.leafWeight[i], profile.leafSamples[i]);
-    for (let t = 0; profile.hasTimes && t < profile.threads.length; t++)
+    for (let t = 0; t < profile.threads.length; t++)
         if (choice.threads[t]) out.move(...sampleRange(profile, t, choice.range), 1, choice.labels);
     return out;
 }

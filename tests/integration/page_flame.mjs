@@ -116,6 +116,20 @@ test("search counts each sample once and dims the rest", async () => {
     await page.close();
 });
 
+test("a profile with little in it says no more than that", async () => {
+    for (const input of [folded("least", "main 1\n"), recording("single", { threads: 1, samples: 1 })]) {
+        const page = await open(html(input));
+        for (const key of ["1", "2", "3", "4"]) {
+            await page.keyboard.press(key);
+            await page.waitForTimeout(100);
+            const text = await page.innerText("body");
+            assert.doesNotMatch(text, /null|undefined|NaN|\b1 samples/, key);
+        }
+        assert.deepEqual(page.problems, []);
+        await page.close();
+    }
+});
+
 test("callers, focus and folded recursion", async () => {
     const page = await open(html(folded("turn", SMALL)));
     const tree = `(() => { const walk = (box) => [choice.name(box.func), box.total, ...view.picture.kids(box).map(walk)]; return walk(view.picture.root); })()`;

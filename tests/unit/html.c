@@ -121,12 +121,13 @@ Test(html, hostile_names_are_data)
 }
 
 /* The samples' columns of a page of their own. */
-struct columns { uint64_t time, weight, number, labels, samples; };
+struct columns { uint64_t time, weight, number, labels, samples, even; }; /* even: weight of every other leaf */
 
 static void read_block(struct lapse_wire_reader *reader, uint64_t size, uint64_t *last_time,
                        uint64_t *last_weight, struct columns *sums)
 {
     uint32_t *threads = malloc(size * sizeof *threads);
+    bool *even = malloc(size * sizeof *even);
     for (int column = 0; column < 3; column++) {
         for (uint64_t at = 0; at < size;) {
             uint64_t run = number(reader), value = number(reader);
@@ -143,14 +144,18 @@ static void read_block(struct lapse_wire_reader *reader, uint64_t size, uint64_t
     for (uint64_t i = 0; i < size; i++)
         sums->time += last_time[threads[i]] += (uint64_t)lapse_wire_unzigzag(number(reader));
     for (uint64_t i = 0; i < size; i++)
-        number(reader);
-    for (uint64_t i = 0; i < size; i++)
-        sums->weight += last_weight[threads[i]] += (uint64_t)lapse_wire_unzigzag(number(reader));
+        even[i] = number(reader) % 2 == 0;
+    for (uint64_t i = 0; i < size; i++) {
+        uint64_t weight = last_weight[threads[i]] += (uint64_t)lapse_wire_unzigzag(number(reader));
+        sums->weight += weight;
+        sums->even += even[i] ? weight : 0;
+    }
     sums->samples += size;
     free(threads);
+    free(even);
 }
 
-static struct columns columns_of(struct lapse_profile *profile, uint64_t base_ns, uint64_t join_ns)
+static struct columns columns_of(struct lapse_profile *profile, uint64_t base_ns, uint32_t thinned)
 {
     struct text base64;
     struct lapse_output output;
@@ -162,7 +167,7 @@ static struct columns columns_of(struct lapse_profile *profile, uint64_t base_ns
     uint64_t *bases = calloc(profile->thread_count, sizeof *bases);
     for (uint32_t i = 0; i < profile->thread_count; i++)
         bases[i] = base_ns;
-    cr_assert_eq(lapse_page_samples_init(&samples, &stream, profile->thread_count, bases, join_ns), 0);
+    cr_assert_eq(lapse_page_samples_init(&samples, &stream, profile->thread_count, bases, thinned), 0);
     cr_assert_eq(lapse_profile_each_sample(profile, lapse_page_samples_add, &samples), 0);
     lapse_page_samples_finish(&samples);
     lapse_page_samples_fini(&samples);
@@ -191,6 +196,7 @@ static int sum(void *context, const struct lapse_profile_sample *sample)
     sums->time += sample->time_ns - sums->samples;
     sums->weight += sample->weight_ns;
     sums->labels += sample->labels;
+    sums->even += sample->leaf % 2 ? 0 : sample->weight_ns;
     sums->number++;
     return 0;
 }
@@ -207,18 +213,23 @@ static void check_samples(bool labels)
     uint64_t base_ns = profile->first_ns;
     struct columns truth = { .samples = base_ns }; /* here: what times are relative to */
     cr_assert_eq(lapse_profile_each_sample(profile, sum, &truth), 0);
-    struct columns apart = columns_of(profile, base_ns, 0);
-    cr_assert_eq(apart.samples, truth.number);
-    cr_assert_eq(apart.number, truth.number);
-    cr_assert_eq(apart.weight, truth.weight);
-    cr_assert_eq(apart.time, truth.time);
-    cr_assert_eq(apart.labels, truth.labels);
+    struct columns all = columns_of(profile, base_ns, 1);
+    cr_assert_eq(all.samples, truth.number);
+    cr_assert_eq(all.number, truth.number);
+    cr_assert_eq(all.weight, truth.weight);
+    cr_assert_eq(all.time, truth.time);
+    cr_assert_eq(all.labels, truth.labels);
+    cr_assert_eq(all.even, truth.even);
 
-    /* Joined samples are fewer and weigh the same. The made-up labels change with each sample. */
-    struct columns joined = columns_of(profile, base_ns, UINT64_MAX);
-    cr_assert(labels ? joined.samples == apart.samples : joined.samples < apart.samples);
-    cr_assert_eq(joined.number, truth.number);
-    cr_assert_eq(joined.weight, truth.weight);
+    /* One stands for seven: the weight is the same, that of half the stacks within six standard deviations. */
+    struct columns thinned = columns_of(profile, base_ns, 7);
+    cr_assert_geq(thinned.samples * 7, truth.number);
+    cr_assert_lt(thinned.samples * 7, truth.number + 5 * 7);
+    cr_assert_eq(thinned.weight, truth.weight);
+    double mean = (double)truth.weight / (double)thinned.samples;
+    double off = (double)thinned.even - (double)truth.even;
+    cr_assert_gt(truth.even, 100 * mean);
+    cr_assert_lt(off * off, 36 * mean * (double)truth.even);
     lapse_profile_close(profile);
     unlink(path);
 }
