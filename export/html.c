@@ -118,9 +118,10 @@ static void write_head(struct lapse_page_stream *stream, const struct lapse_prof
         lapse_page_text(stream, profile->notes[i]);
     if (thinned > 1) {
         char text[240];
-        snprintf(text, sizeof text, "So many samples that one stands for %u in a row wherever not all is "
-                 "chosen: the timeline, and parts of the run, of its threads or labels. Figures of the "
-                 "whole are of all samples.", thinned);
+        snprintf(text, sizeof text,
+                 "So many samples that one stands for %u in a row wherever not all is chosen: in the "
+                 "timeline, and in parts of the run, of its threads or labels. Figures of the whole "
+                 "are of all samples.", thinned);
         lapse_page_text(stream, text);
     }
     if (times->run_count > 1) {

@@ -3,7 +3,7 @@
  * window. Boxes are painted as pixels, one row a level, and stretched; names and outlines follow. */
 
 const ROW = 20,
-    FLAME_BUDGET_MS = 4; /* of a frame, for making boxes */
+    FLAME_BUDGET_MS = 3; /* of a frame, for making boxes */
 
 class FlameView extends Plot {
     constructor(choice, parent, tip) {
@@ -72,18 +72,15 @@ class FlameView extends Plot {
         if (what === "filter" || what === "draw") this.stale = true;
         if (this.choice.view !== "flame" || what === "settled") return;
         if (what === "filter") return this.follow();
-        if (this.stale) this.rebuild();
+        if (this.stale || (what === "draw" && this.isBehind())) this.rebuild();
         this.surface.dirty();
     }
+    /* At once: a picture of the choice as it is now, nothing made yet. */
     rebuild() {
-        this.show(this.begin());
-    }
-    /* A picture of the choice as it is now, nothing made yet. */
-    begin() {
         const { choice } = this;
         this.stale = false;
-        this.coming = null;
-        return new Picture(choice.weights, choice.mode, choice.focus);
+        this.weighed = null;
+        this.show(new Picture(choice.weights, choice.mode, choice.focus));
     }
     /* The same place stays zoomed as far as it still exists. */
     show(picture) {
@@ -110,20 +107,27 @@ class FlameView extends Plot {
     follow() {
         if (this.following) return;
         this.following = requestAnimationFrame(() => {
+            const { choice, coming } = this;
             this.following = 0;
-            if (this.coming && this.coming.make(performance.now() + FLAME_BUDGET_MS))
-                this.show(this.coming);
-            else if (this.stale && !this.coming) {
-                const picture = this.begin();
-                this.aim(picture, this.windowOf(picture.locate(this.zoomed.path)));
-                this.coming = picture;
+            if (coming) {
+                if (coming.make(performance.now() + FLAME_BUDGET_MS)) this.show(coming);
+            } else if (this.weighed) {
+                this.coming = new Picture(this.weighed, choice.mode, choice.focus);
+                this.weighed = null;
+                this.aim(this.coming, this.windowOf(this.coming.locate(this.zoomed.path)));
+            } else if (this.stale) {
+                this.stale = false;
+                this.weighed = choice.weights;
             }
-            if (this.stale || this.coming) this.follow();
+            if (this.isBehind()) this.follow();
         });
+    }
+    isBehind() {
+        return Boolean(this.stale || this.weighed || this.coming);
     }
     /* For print: no later frame will come. */
     complete() {
-        if (this.stale || this.coming) this.rebuild();
+        if (this.isBehind()) this.rebuild();
         this.picture.make(Infinity);
     }
     /* The picture is made for a window and one more at each side. */

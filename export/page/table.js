@@ -2,7 +2,9 @@
 /* Table of functions: self and total with their 95 % intervals as whiskers. Only the rows in sight
  * are elements; they are used again while scrolling. */
 
-const TABLE_ROW = 28;
+const TABLE_ROW = 28,
+    SWATCH_ROOM = 30,
+    MARK_ROOM = 64;
 
 const COLUMNS = [
     { key: "self", label: "Self", title: "Time in the function itself", numeric: true },
@@ -45,6 +47,7 @@ class FunctionTable {
         );
         this.spacer = this.scroller.appendChild(make("div", { class: "spacer" }));
         this.pool = [];
+        this.fitter = new TextFitter(document.createElement("canvas").getContext("2d"));
         this.current = 0;
         this.scroller.addEventListener("scroll", () => this.show());
         this.grid.addEventListener("keydown", (event) => this.key(event));
@@ -138,6 +141,12 @@ class FunctionTable {
             this.rows.length,
             first + Math.ceil(this.scroller.clientHeight / TABLE_ROW) + 4,
         );
+        if (first < last && !this.pool[0]) this.pool.push(this.makeRow());
+        if (this.pool[0]) {
+            this.pool[0].hidden = false;
+            this.nameRoom = this.pool[0].cells[3].clientWidth - SWATCH_ROOM;
+            this.fitter.setFont("13px " + FONT);
+        }
         for (let i = first; i < last; i++) {
             if (!this.pool[i - first]) this.pool.push(this.makeRow());
             this.fill(this.pool[i - first], i);
@@ -186,8 +195,14 @@ class FunctionTable {
         this.measure(row.cells[1], data.total, data.totalSquares, this.most);
         row.cells[2].textContent = countText(data.selfCount);
         row.swatch.style.background = choice.colours.css[f];
-        row.label.textContent = elideText(choice.name(f), 220);
-        row.mark.textContent = choice.shape.recursive[f] ? "recursive" : "";
+        const recursive = Boolean(choice.shape.recursive[f]);
+        setText(
+            row.label,
+            this.fitter.fitName(choice.name(f), this.nameRoom - (recursive ? MARK_ROOM : 0)) ||
+                elideText(choice.name(f), 12),
+        );
+        row.label.title = elideText(choice.name(f), 600);
+        setText(row.mark, recursive ? "recursive" : "");
         row.cells[4].textContent = elideText(moduleText(choice.profile, f), 40);
     }
     measure(cell, part, squares, most) {

@@ -60,7 +60,22 @@ test("hostile names are drawn, listed and searched as they are", async () => {
             name.slice(0, 60),
         );
     }
-    for (const key of ["3", "4", "1"]) await page.keyboard.press(key);
+    await page.evaluate(() => lapsePage.choice.search(""));
+    for (const width of [1200, 700]) {
+        await page.setViewportSize({ width, height: 700 });
+        await page.keyboard.press("3");
+        await page.waitForTimeout(200);
+        assert.deepEqual(
+            await page.evaluate(() =>
+                [...document.querySelectorAll(".row:not([hidden]) .words:nth-child(4)")]
+                    .filter((cell) => cell.scrollWidth > cell.clientWidth + 1)
+                    .map((cell) => cell.textContent.slice(0, 60)),
+            ),
+            [],
+            "names fit, their middle left out",
+        );
+    }
+    for (const key of ["4", "1"]) await page.keyboard.press(key);
     assert.equal(
         await page.evaluate(
             () =>

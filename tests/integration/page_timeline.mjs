@@ -64,7 +64,7 @@ test("a range that moves counts what counting anew does, and the graph is that o
                 for (const part of ["weight", "count"]) if (choice.leaves[part].some((value, i) => value !== anew[part][i])) bad.push([range, part]);
                 if (choice.leaves.squares.some((value, i) => Math.abs(value - anew.squares[i]) > 1e-9 * anew.squares[i])) bad.push([range, "squares"]);
                 if (choice.leaves.whole !== anew.whole || choice.leaves.wholeCount !== anew.wholeCount) bad.push([range, "whole"]);
-                while (flame.stale || flame.coming) await new Promise(requestAnimationFrame);
+                while (flame.isBehind()) await new Promise(requestAnimationFrame);
                 const at = flame.picture, other = new at.constructor(choice.weights, choice.mode, -1);
                 other.aim(at.low, at.high, (at.high - at.low) / at.least);
                 other.make(Infinity);
