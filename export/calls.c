@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "diff_state.h"
 
@@ -12,6 +13,9 @@
  * but never less than ten ticks of a kernel at 250 Hz, which merges faster ones. */
 #define GAP_PERIODS 10u
 #define GAP_LEAST_NS 40000000u
+
+/* The engine's number of a function: its index, beyond the numbers that are the engine's own markers. */
+enum { FIRST_FUNCTION = LAPSE_FUNCTION_UNWIND_FAILED + 1 };
 
 /* What the walk from a leaf outwards needs of a node, close together. */
 struct step { uint64_t call_site; uint32_t parent, function, depth; };
@@ -29,8 +33,28 @@ struct calls {
     uint32_t kept;        /* outermost frames that are those of the stack loaded before */
     uint32_t last_thread; /* that the stack loaded before was pushed for, if it was whole */
     uint64_t *last_ns; /* per thread */
+    uint32_t markers[FIRST_FUNCTION]; /* functions that stand for the engine's markers */
     int error;
 };
+
+static uint32_t function_of(const struct calls *calls, uint64_t id)
+{
+    return id < FIRST_FUNCTION ? calls->markers[id] : (uint32_t)(id - FIRST_FUNCTION);
+}
+
+static void find_markers(struct calls *calls)
+{
+    const struct lapse_profile *profile = calls->profile;
+    for (uint32_t i = profile->function_count; i-- > 0;) {
+        const struct lapse_profile_function *function = &profile->functions[i];
+        if (!(function->flags & LAPSE_FUNCTION_CUT))
+            continue;
+        if (!strcmp(function->name, "[unwind failed]"))
+            calls->markers[LAPSE_FUNCTION_UNWIND_FAILED] = i;
+        else
+            calls->markers[LAPSE_FUNCTION_TRUNCATED] = i;
+    }
+}
 
 static void on_edge(void *context, const struct lapse_edge *edge)
 {
@@ -40,7 +64,7 @@ static void on_edge(void *context, const struct lapse_edge *edge)
     struct lapse_call_edge call = {
         .time_ns = edge->time_ns,
         .thread = (uint32_t)edge->thread,
-        .function = (uint32_t)(edge->function - 1),
+        .function = function_of(calls, edge->function),
         .depth = edge->depth,
         .start = edge->kind == LAPSE_EDGE_START,
         .inferred = edge->proof != LAPSE_PROVEN,
@@ -52,7 +76,9 @@ static void on_edge(void *context, const struct lapse_edge *edge)
 static void on_interval(void *context, const struct lapse_interval *interval)
 {
     struct calls *calls = context;
-    calls->options->interval(calls->options->context, interval);
+    struct lapse_interval call = *interval;
+    call.function = function_of(calls, interval->function) + 1ull;
+    calls->options->interval(calls->options->context, &call);
 }
 
 /* Put the stack of a leaf into `all`, outermost first. What it shares with the one before is there
@@ -63,17 +89,18 @@ static void load_stack(struct calls *calls, uint32_t leaf)
     for (; i > 0 && (i > calls->path_depth || calls->path[i - 1] != node); i--) {
         const struct step *step = &calls->steps[node];
         calls->all[i - 1] = (struct lapse_diff_frame){
-            .function = step->function + 1u, .call_site = step->call_site,
+            .function = (uint64_t)step->function + FIRST_FUNCTION, .call_site = step->call_site,
         };
         calls->path[i - 1] = node;
         node = step->parent;
     }
-    bool cut =
-        depth && calls->profile->functions[calls->all[0].function - 1].flags & LAPSE_FUNCTION_CUT;
+    uint32_t outermost = depth ? function_of(calls, calls->all[0].function) : 0;
+    bool cut = depth && calls->profile->functions[outermost].flags & LAPSE_FUNCTION_CUT;
+    bool failed = cut && outermost == calls->markers[LAPSE_FUNCTION_UNWIND_FAILED];
     calls->kept = i;
     calls->path_depth = depth;
     calls->frames_leaf = leaf;
-    calls->frames_flags = cut ? LAPSE_STACK_CUT : 0;
+    calls->frames_flags = (cut ? LAPSE_STACK_CUT : 0) | (failed ? LAPSE_STACK_UNWIND_FAILED : 0);
     calls->frames = calls->all + cut; /* the pseudo-frame itself is left out */
     calls->frames_depth = depth - cut;
 }
@@ -156,6 +183,7 @@ int lapse_calls(struct lapse_profile *profile, const struct lapse_calls_options 
     uint32_t deepest = 0;
     if (!profile->has_times)
         return -ENOTSUP;
+    find_markers(&calls);
     calls.steps = calloc(profile->node_count + 1u, sizeof *calls.steps);
     for (uint32_t i = 0; calls.steps && i < profile->node_count; i++) {
         const struct lapse_profile_node *node = &profile->nodes[i];
