@@ -99,6 +99,8 @@ void lapse_message(enum lapse_message cause, const char *a, const char *b, const
 
 const char *lapse_error_text(int error)
 {
+    static char other[32]; /* two threads at once would mix digits, no more */
+    struct lapse_text text = { other, 0, sizeof other };
     switch (error < 0 ? -error : error) {
     case EACCES: return "permission denied";
     case EPERM: return "not permitted";
@@ -116,6 +118,9 @@ const char *lapse_error_text(int error)
     case ENOMEM: return "no memory";
     case EAGAIN: return "resource limit";
     case ENOSYS: return "not supported by this kernel";
-    default: return "error";
+    default:
+        lapse_text_string(&text, "error ");
+        lapse_text_number(&text, (uint64_t)(error < 0 ? -(int64_t)error : error));
+        return other;
     }
 }

@@ -36,7 +36,7 @@ void lapse_message_configure(bool quiet, bool verbose);
 /* Up to four parts make the line; NULL parts are left out. */
 void lapse_message(enum lapse_message cause, const char *a, const char *b, const char *c,
                    const char *d);
-/* " (No space left on device)"-like words for an errno, without the C library's tables. */
+/* Words for an errno without the C library's tables; "error N" where there are none. */
 const char *lapse_error_text(int error);
 
 #endif
