@@ -66,7 +66,7 @@ int lapse_clock_create(struct lapse_slot *slot, uint64_t from_ns, bool is_armed)
 {
     atomic_store_explicit(&slot->period_ns, lapse_runtime.period_ns, memory_order_relaxed);
     atomic_store_explicit(&slot->timer, atomic_fetch_add_explicit(&timers, 1, memory_order_relaxed),
-                          memory_order_relaxed);
+                          memory_order_release);
     if (is_armed)
         lapse_clock_arm(slot, from_ns);
     return 0;
@@ -89,8 +89,9 @@ void states_tick(void)
     memset(&info, 0, sizeof info);
     info.si_code = SI_TIMER;
     info.si_value.sival_ptr = (void *)((uintptr_t)lapse_slots.cookie << 32 | slot->index);
-    info.si_timerid = atomic_load_explicit(&slot->timer, memory_order_relaxed);
-    if (info.si_timerid < 0 || getcontext(&context))
+    /* acquire: the slot's tid is at least as new; a timer of the slot's next owner does not tick in us */
+    info.si_timerid = atomic_load_explicit(&slot->timer, memory_order_acquire);
+    if (info.si_timerid < 0 || lapse_thread_self() != slot || getcontext(&context))
         return;
     uintptr_t stack = lapse_handler_enter(lapse_runtime.signal, &info, &context, (uintptr_t)lapse_taken.restorer);
     if (stack)
