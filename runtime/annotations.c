@@ -86,16 +86,19 @@ static uint32_t own_number(struct lapse_annotations *own)
     return own->thread = slot ? slot->thread : 0;
 }
 
-/* A record that is no sample, from a host thread. A ring that is full is the drain's to empty; we do
- * not wait for it. */
-static int send(const struct lapse_record *record)
+/* A record that is no sample, from a host thread; thread 0: the calling one, asked for in here, where its slot
+ * is not given to another. A ring that is full is the drain's to empty; we do not wait for it. */
+static int send(struct lapse_record *record)
 {
     int result = -EPERM;
     uint64_t mask = lapse_sys_block_signals();
     /* seq_cst: pairs with the stop, which closes the session and then looks at `inside` */
     atomic_fetch_add_explicit(&lapse_annotations_inside, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&lapse_annotations_session, memory_order_seq_cst)) {
-        result = lapse_ring_record(record);
+    uint32_t session = atomic_load_explicit(&lapse_annotations_session, memory_order_seq_cst);
+    if (session && session == lapse_annotations.session) {
+        if (!record->thread)
+            record->thread = own_number(&lapse_annotations);
+        result = record->thread ? lapse_ring_record(record) : -ENOMEM;
         lapse_drain_start_if_needed();
     }
     /* release: the record; pairs with the acquire of the stop */
@@ -198,12 +201,12 @@ LAPSE_API void lapse_span_end(void)
         return;
     }
     struct lapse_record record = {
-        .kind = LAPSE_RECORD_SPAN, .thread = own_number(own), .tid = (uint32_t)own->tid,
+        .kind = LAPSE_RECORD_SPAN, .tid = (uint32_t)own->tid,
         .time_ns = now_ns(),
         .weight_ns = own->spans[own->span_depth].start_ns,
         .cut_cfa = (uint64_t)(uintptr_t)own->spans[own->span_depth].name,
     };
-    if (!record.thread || send(&record))
+    if (send(&record))
         atomic_fetch_add_explicit(&lapse_annotations_dropped, 1, memory_order_relaxed);
 }
 
@@ -264,9 +267,7 @@ LAPSE_API int lapse_thread_name(const char *name)
     own->name = kept;
     if (lapse_session_is_mine()) {
         attach(own, sessions);
-        uint32_t thread = own_number(own);
-        if (thread)
-            send_name(own, thread);
+        send_name(own, 0);
     }
     lapse_sys_restore_signals(mask);
     return 0;

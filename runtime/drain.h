@@ -87,6 +87,13 @@ bool lapse_drain_becomes(uint32_t to, uint32_t from);
 /* Ask and wait, at most timeout_ns. False when it took longer, or when nobody is there to answer. Any
  * thread outside the handler. */
 bool lapse_drain_ask(enum lapse_drain_request request, uint64_t timeout_ns);
+/* Does it run, or is about to, or not quite gone? */
+static inline bool lapse_drain_is_there(void)
+{
+    return atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_STARTING ||
+           atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_RUNNING ||
+           atomic_load_explicit(&lapse_drain.alive, memory_order_acquire);
+}
 /* Wait until the kernel says that the thread which there is now is gone. */
 bool lapse_drain_wait_gone(uint64_t timeout_ns);
 

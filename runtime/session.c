@@ -228,7 +228,9 @@ static int set_up(const struct lapse_settings *settings, struct lapse_text *erro
     take_place();
     lapse_slots_init(settings->depth, random_cookie());
     lapse_runtime.depth = settings->depth < lapse_slots.depth ? settings->depth : lapse_slots.depth;
-    result = new_identity(true);
+    /* Left by a thread that was stopped for longer than the last stop waited for it. */
+    result = lapse_drain_is_there() && !lapse_drain_ask(LAPSE_DRAIN_LEAVE, lapse_runtime.budget_ns)
+                 ? -EBUSY : new_identity(true);
     if (result)
         lapse_text_string(error, result == -ENAMETOOLONG ? "LAPSE_OUT: name too long"
                                                          : lapse_error_text(result));

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "annotations.h"
 #include "control.h"
 #include "drain.h"
 #include "state.h"
@@ -35,13 +36,17 @@ static int flush_by_other_stop(void)
                ? -ETIMEDOUT : atomic_load_explicit(&lapse_drain.error, memory_order_relaxed);
 }
 
-/* A drain thread, where samples wait and there is none (none could be had when they came). */
+/* A drain thread, where samples wait and there is none (none could be had when they came). -EPERM when the
+ * session is over: one that was started then would be there when the next begins. */
 static int ensure_drain(void)
 {
-    int result = 0;
     uint64_t mask = lapse_sys_block_signals();
+    /* seq_cst: pairs with the stop, which sets the state and then looks at `inside` */
+    atomic_fetch_add_explicit(&lapse_annotations_inside, 1, memory_order_seq_cst);
+    int result = lapse_session_is_mine() ? 0 : -EPERM;
     while (atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) == LAPSE_DRAIN_NONE && !result)
         result = lapse_drain_start();
+    atomic_fetch_sub_explicit(&lapse_annotations_inside, 1, memory_order_release);
     lapse_sys_restore_signals(mask);
     return result;
 }
@@ -67,7 +72,9 @@ int lapse_session_flush(void)
         struct timespec pause = { 0, (long)MS };
         int result = ensure_drain();
         bool answered = !result && lapse_drain_ask(LAPSE_DRAIN_FLUSH, deadline - now);
-        if (atomic_load_explicit(&lapse_drain.ended, memory_order_acquire) != ended)
+        if (result == -EPERM)
+            lapse_session_wait_for_stop();
+        if (result == -EPERM || atomic_load_explicit(&lapse_drain.ended, memory_order_acquire) != ended)
             break; /* the session is over: everything is written */
         if (answered && lapse_ring_is_past(&lapse_runtime.ring, target))
             break;

@@ -42,7 +42,7 @@ struct lapse_slot {
     alignas(64) _Atomic uint32_t state;
     _Atomic uint32_t next_free; /* index + 1 */
     uint32_t index;
-    uint32_t thread;            /* number in the recording */
+    _Atomic uint32_t thread;    /* number in the recording; a thread that the scan found looks for its own */
     _Atomic int32_t tid;
     _Atomic int32_t timer;      /* kernel's timer id, -1: none */
     _Atomic int32_t perf_fd;    /* -1: none */
