@@ -148,11 +148,10 @@ struct lapse_allocator lapse_arena_allocator(struct lapse_arena *arena)
 
 void lapse_arena_reset(struct lapse_arena *arena)
 {
-    struct region *region = arena->regions;
-    while (region) {
-        struct region *next = region->next;
+    /* Out of the list first: a fork may come in the middle of this as well. */
+    for (struct region *region; (region = arena->regions);) {
+        arena->regions = region->next;
         lapse_sys(SYS_munmap, region, region->size);
-        region = next;
     }
     *arena = (struct lapse_arena){ .limit = arena->limit };
 }

@@ -157,12 +157,12 @@ uint64_t lapse_drain_cpu_ns(void)
 void lapse_drain_reset(void)
 {
     char base[LAPSE_PATH_MAX];
-    struct lapse_arena arena = lapse_store.arena;
     /* A number out of the drain's own table means nothing here. */
     if (!atomic_exchange_explicit(&lapse_drain.private_files, 0, memory_order_relaxed))
         lapse_spool_close(&lapse_store.spool);
     memcpy(base, lapse_store.spool.base, sizeof base);
-    lapse_arena_reset(&arena);
+    lapse_arena_reset(&lapse_store.arena); /* in place: a fork's child finds what is left of it */
+    struct lapse_arena arena = lapse_store.arena;
     memset((void *)&lapse_store, 0, sizeof lapse_store);
     lapse_store.arena = arena;
     memcpy(lapse_store.spool.base, base, sizeof base);
