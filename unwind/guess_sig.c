@@ -19,7 +19,7 @@ enum { SCAN_WORDS = 1024, SAVED_WORDS = 8, LANDING_WORDS = 8192, FIRST_FRAME = 3
 struct search {
     struct lapse_stack_view *view;
     uint64_t epoch;
-    int end_is_zero; /* zero as a return address ends the stack: not believed where words are tried in turn */
+    int end_is_zero; /* a stack may end in zeros: not believed where words are tried in turn */
 };
 
 static int is_user_address(uint64_t value)
@@ -42,6 +42,22 @@ static int leads_on(const struct search *search, uint64_t cfa)
     return address ? return_rule(search->epoch, address) != 0 : search->end_is_zero;
 }
 
+static int is_code(uint64_t epoch, uint64_t address)
+{
+    uint64_t rule = is_user_address(address) ? lapse_rule_get(epoch, address) : 0;
+    return rule && (lapse_rule_kind(rule) != LAPSE_RULE_NO_INFO || rule & LAPSE_RULE_IN_MODULE);
+}
+
+/* An outermost frame, whose RBP is `bp`, has zero for its caller's, says the ABI's supplement: made so by the C
+ * library, and by runtimes that make stacks of their own (goroutines return into code that no call stands
+ * before). */
+static int is_outermost(const struct search *search, uint64_t bp)
+{
+    uint64_t saved, address;
+    return search->end_is_zero && bp % 8 == 0 && lapse_stack_read(search->view, bp, &saved) && !saved &&
+           lapse_stack_read(search->view, bp + 8, &address) && (!address || is_code(search->epoch, address));
+}
+
 /* Is `address`, with the stack pointer and RBP of its frame, a caller that has a caller? */
 static int is_caller(const struct search *search, uint64_t address, uint64_t sp, uint64_t bp)
 {
@@ -58,7 +74,7 @@ static int is_caller(const struct search *search, uint64_t address, uint64_t sp,
                cfa + (uint64_t)lapse_rule_deref_add(rule) > sp &&
                leads_on(search, cfa + (uint64_t)lapse_rule_deref_add(rule));
     case LAPSE_RULE_NO_INFO:
-        return bp > sp && leads_on(search, bp + 16);
+        return bp > sp && (leads_on(search, bp + 16) || is_outermost(search, bp));
     case LAPSE_RULE_OUTERMOST:
         return 1;
     default:
@@ -139,7 +155,12 @@ LAPSE_SIGSAFE int lapse_guess_caller(struct lapse_stack_view *view, uint64_t epo
      * tables is assembly; JIT compilers and programs without any tables keep frame pointers. */
     if (rule & LAPSE_RULE_IN_TABLED_MODULE)
         return try_scan(&scan, frame) || try_frame_pointer(&chain, frame);
-    return try_frame_pointer(&chain, frame) || try_scan(&scan, frame);
+    if (try_frame_pointer(&chain, frame))
+        return 1;
+    if (frame->bp < frame->sp || !is_outermost(&chain, frame->bp))
+        return try_scan(&scan, frame);
+    frame->pc = 0;
+    return 1;
 }
 
 /* libgcc copies the landing frame's registers over those saved in its own frame, the return address last:

@@ -46,7 +46,7 @@ LAPSE_SIGSAFE int lapse_frame_register(const struct lapse_frame *frame, unsigned
                                        uint64_t *value);
 
 /* Caller of a frame without unwind information, by frame pointer or by scan. Changes `frame` to the
- * caller and returns 1, or returns 0. `rule` is that of the frame. */
+ * caller (a pc of 0: there is none) and returns 1, or returns 0. `rule` is that of the frame. */
 LAPSE_SIGSAFE int lapse_guess_caller(struct lapse_stack_view *view, uint64_t epoch, uint64_t rule,
                                      struct lapse_frame *frame);
 

@@ -140,7 +140,9 @@ static enum outcome leave_guessing(struct walker *walker, uint64_t epoch, uint64
         return ROOT;
     walker->cfa = 0;
     walker->guessed = 1;
-    return lapse_guess_caller(&walker->view, epoch, rule, &walker->frame) ? STEPPED : FAILED;
+    if (!lapse_guess_caller(&walker->view, epoch, rule, &walker->frame))
+        return FAILED;
+    return walker->frame.pc ? STEPPED : ROOT;
 }
 
 static enum outcome leave_landing(struct walker *walker, uint64_t epoch, enum outcome outcome)

@@ -114,6 +114,36 @@ Test(guess, made_code_without_frame_pointer)
     expect_made_code(0);
 }
 
+/* Calls `code` on the stack that ends at `top` as a runtime does that makes its own: RBP zero, and a return
+ * address that no call stands before. */
+__attribute__((noinline)) static void call_on_stack(call *code, void *top)
+{
+    void (*callee)(void) = walk_here;
+    __asm__ volatile("mov %%rsp, %%r12\n\tmov %%rbp, %%r13\n\tmov %%rsi, %%rsp\n\txor %%ebp, %%ebp\n\t"
+                     "lea 1f(%%rip), %%rax\n\tpush %%rax\n\tjmp *%%rbx\n\tnop\n\tnop\n\tnop\n\tnop\n\t"
+                     "nop\n\tnop\n\tnop\n"
+                     "1:\tmov %%r12, %%rsp\n\tmov %%r13, %%rbp"
+                     : "+S"(top), "+D"(callee)
+                     : "b"(code)
+                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "memory", "cc");
+}
+
+Test(guess, outermost_frame_of_a_stack_of_its_own)
+{
+    enum { WORDS = 8192, STALE = 1024 };
+    uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t *stack = mmap(NULL, WORDS * 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    emit(code + 64, 1);
+    walk_here();
+    cr_assert_gt(walked.depth, 2);
+    for (int i = 0; i < STALE; i++) /* what a scan would take for callers */
+        stack[WORDS - STALE + i] = pcs[1 + i % 2];
+    call_on_stack((call *)(code + 64), stack + WORDS - STALE);
+    cr_assert_eq(walked.flags & LAPSE_WALK_FAILED, 0, "flags %u", walked.flags);
+    uint64_t last = pcs[walked.depth - 1] & ~LAPSE_PC_GUESSED;
+    cr_assert(last >= (uintptr_t)code && last < (uintptr_t)code + 4096, "ends in %#lx", last);
+}
+
 Test(guess, call_instructions)
 {
     static const struct { uint8_t code[7]; int is_call;

@@ -339,6 +339,8 @@ def case_cgo():
     require(abs(seconds - go_seconds) <= 0.1 * seconds + 0.1, "lapse %.3f s, Go %.3f s" % (seconds, go_seconds))
     require("in_c" in ours and "inGo" in ours and "in_c" in own and "inGo" in own, "both see C and Go")
     require("the rest ran before" not in ours, "nothing is missing")
+    cut, samples = re.search(r"([0-9]+) stacks without", ours), int(re.search(r"in ([0-9]+) samples", ours).group(1))
+    require(not cut or int(cut.group(1)) <= 0.05 * samples, "goroutines end where they began")
 
 
 CASES = {name[5:]: value for name, value in globals().items() if name.startswith("case_")}
