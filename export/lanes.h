@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { LAPSE_LANE_BLOCK = 32768, LAPSE_LANE_VALUE_MAX = 10 };
+enum { LAPSE_LANE_BLOCK = 32768, LAPSE_LANE_VALUE_MAX = 10, LAPSE_LANE_RECORD_MAX = 16 };
 
 struct lapse_lane {
     uint8_t *bytes;   /* block being filled; the first two bytes hold how many are used */
@@ -46,6 +46,17 @@ static inline void lapse_lane_put(struct lapse_lanes *lanes, uint32_t index, uin
     lane->used = (uint32_t)(at - lane->bytes);
 }
 
+/* What is put by the million is put as it is in memory instead, in records that say themselves how
+ * long they are: room for one of up to LAPSE_LANE_RECORD_MAX bytes; the caller adds what it used to
+ * lane->used. NULL after a failure. A lane holds values or records, not both. */
+static inline uint8_t *lapse_lane_room(struct lapse_lanes *lanes, struct lapse_lane *lane)
+{
+    if ((!lane->bytes || LAPSE_LANE_BLOCK - lane->used < LAPSE_LANE_RECORD_MAX) &&
+        !lapse_lane_make_room(lanes, lane))
+        return NULL;
+    return lane->bytes + lane->used;
+}
+
 /* Reading; nothing may be put while a lane is read. */
 struct lapse_lane_reader {
     struct lapse_lanes *lanes;
@@ -61,14 +72,24 @@ int lapse_lane_open(struct lapse_lane_reader *reader, struct lapse_lanes *lanes,
  * end, negative errno. */
 int lapse_lane_next_block(struct lapse_lane_reader *reader);
 
-/* Next value. Returns 1, 0 at the end, negative errno. */
-static inline int lapse_lane_next(struct lapse_lane_reader *reader, uint64_t *value)
+/* Whether there is more, which then is at reader->at; who reads records moves that on. Returns 1, 0 at
+ * the end, negative errno. */
+static inline int lapse_lane_more(struct lapse_lane_reader *reader)
 {
     while (reader->at == reader->end) {
         int more = lapse_lane_next_block(reader);
         if (more <= 0)
             return more;
     }
+    return 1;
+}
+
+/* Next value. Returns 1, 0 at the end, negative errno. */
+static inline int lapse_lane_next(struct lapse_lane_reader *reader, uint64_t *value)
+{
+    int more = lapse_lane_more(reader);
+    if (more <= 0)
+        return more;
     uint64_t byte = *reader->at++, result = byte & 0x7f;
     for (unsigned shift = 7; byte & 0x80; shift += 7) {
         byte = *reader->at++;
