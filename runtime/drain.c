@@ -244,7 +244,7 @@ bool lapse_drain_becomes(uint32_t to, uint32_t from)
 
 void lapse_drain_main(void)
 {
-    lapse_drain_becomes(LAPSE_DRAIN_RUNNING, LAPSE_DRAIN_STARTING); /* if the starter has not said so yet */
+    lapse_drain_becomes(LAPSE_DRAIN_RUNNING, LAPSE_DRAIN_STARTING);
     lapse_sys(SYS_prctl, PR_SET_NAME, "lapse-drain", 0, 0, 0);
     if (lapse_runtime.clock != LAPSE_CLOCK_PERF &&
         lapse_sys(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0)

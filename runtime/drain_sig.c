@@ -44,11 +44,16 @@ LAPSE_SIGSAFE int lapse_drain_start(void)
     if (!atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &none, LAPSE_DRAIN_STARTING,
                                                  memory_order_acq_rel, memory_order_relaxed))
         return 0;
-    /* A thread that was told to leave may still be on the stack for some instructions. */
+    /* A thread that was told to leave may still be on the stack for some instructions. Once it is not, it
+     * touches the word no more: what it made of our STARTING until then is seen here. */
+    none = LAPSE_DRAIN_STARTING;
     if (atomic_load_explicit(&lapse_drain.alive, memory_order_acquire)) {
-        atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_NONE, memory_order_release);
+        atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &none, LAPSE_DRAIN_NONE,
+                                                memory_order_release, memory_order_relaxed);
         return -EAGAIN;
     }
+    if (atomic_load_explicit(&lapse_runtime.drain, memory_order_acquire) != LAPSE_DRAIN_STARTING)
+        return -EAGAIN;
     uint64_t flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
                      CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
     char *stack = lapse_drain.memory + LAPSE_DRAIN_STACK;
@@ -57,9 +62,6 @@ LAPSE_SIGSAFE int lapse_drain_start(void)
         atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_NONE, memory_order_release);
         return (int)tid;
     }
-    /* Compare: the thread may have come and gone meanwhile, which leaves NONE. */
-    uint32_t starting = LAPSE_DRAIN_STARTING;
-    atomic_compare_exchange_strong_explicit(&lapse_runtime.drain, &starting, LAPSE_DRAIN_RUNNING,
-                                            memory_order_release, memory_order_relaxed);
+    /* The thread itself says RUNNING: by now it may have come and gone, and another be STARTING. */
     return 0;
 }
