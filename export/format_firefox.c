@@ -15,7 +15,7 @@ struct firefox {
     struct lapse_profile *profile;
     struct lapse_output output;
     struct lapse_firefox_tables tables;
-    struct lapse_lanes samples; /* stack + 1, time since the last one (the first: since zero), weight */
+    struct lapse_lanes samples; /* stack + 1, time since the last one (first: since zero), weight */
     struct lapse_lanes gaps;    /* start, end */
     uint64_t *gap_counts;       /* by thread */
     uint64_t *last_ns;          /* by thread, since zero */
@@ -34,6 +34,15 @@ static void put_ms(struct firefox *firefox, uint64_t ns)
     lapse_output_millionths(&firefox->output, ns);
 }
 
+static void put_row(struct firefox *firefox, uint32_t thread, uint32_t stack, uint64_t since_ns,
+                    uint64_t weight_ns)
+{
+    lapse_lane_put(&firefox->samples, thread, stack);
+    lapse_lane_put(&firefox->samples, thread, since_ns);
+    lapse_lane_put(&firefox->samples, thread, weight_ns);
+    firefox->counts[thread]++;
+}
+
 static int collect(void *context, const struct lapse_profile_sample *sample)
 {
     struct firefox *firefox = context;
@@ -41,16 +50,19 @@ static int collect(void *context, const struct lapse_profile_sample *sample)
     uint64_t *last_ns = &firefox->last_ns[sample->thread];
     if (time_ns < *last_ns)
         time_ns = *last_ns;
-    lapse_lane_put(&firefox->samples, sample->thread, firefox->tables.leaf_stacks[sample->leaf]);
-    lapse_lane_put(&firefox->samples, sample->thread, time_ns - *last_ns);
-    lapse_lane_put(&firefox->samples, sample->thread, sample->weight_ns);
-    if (firefox->counts[sample->thread] && time_ns - *last_ns > firefox->gap_ns) {
+    /* CPU time is from one row to the next, what the first row has counts nowhere: a row without a
+     * stack stands where the time of the first sample begins. */
+    if (!firefox->counts[sample->thread]) {
+        *last_ns = time_ns > sample->weight_ns ? time_ns - sample->weight_ns : 0;
+        put_row(firefox, sample->thread, 0, *last_ns, 0);
+    } else if (time_ns - *last_ns > firefox->gap_ns) {
         lapse_lane_put(&firefox->gaps, sample->thread, *last_ns);
         lapse_lane_put(&firefox->gaps, sample->thread, time_ns);
         firefox->gap_counts[sample->thread]++;
     }
+    put_row(firefox, sample->thread, firefox->tables.leaf_stacks[sample->leaf], time_ns - *last_ns,
+            sample->weight_ns);
     *last_ns = time_ns;
-    firefox->counts[sample->thread]++;
     return firefox->samples.error ? firefox->samples.error : firefox->gaps.error;
 }
 
@@ -60,10 +72,8 @@ static void collect_leaves(struct firefox *firefox)
     for (uint32_t i = 0; i < firefox->profile->leaf_count; i++) {
         if (!firefox->profile->leaves[i].weight_ns)
             continue;
-        lapse_lane_put(&firefox->samples, 0, firefox->tables.leaf_stacks[i]);
-        lapse_lane_put(&firefox->samples, 0, firefox->counts[0] ? 1000000 : 0);
-        lapse_lane_put(&firefox->samples, 0, firefox->profile->leaves[i].weight_ns);
-        firefox->counts[0]++;
+        put_row(firefox, 0, firefox->tables.leaf_stacks[i], firefox->counts[0] ? 1000000 : 0,
+                firefox->profile->leaves[i].weight_ns);
     }
 }
 
@@ -108,10 +118,10 @@ static void put_cell(struct firefox *firefox, enum column column, const struct r
         else
             lapse_output_uint(&firefox->output, row->weight_ns);
         break;
-    default: /* CPU time since the last sample, which is no more than the time between them */
-        lapse_output_uint(&firefox->output,
-                          row->first ? 0 : row->weight_ns < row->since_ns ? row->weight_ns
-                                                                          : row->since_ns);
+    default:
+        /* CPU time since the row before, all of it. It may be more than the time between them: a
+         * tick comes late, and what was not sampled is in one piece. Viewers draw that as 100 %. */
+        lapse_output_uint(&firefox->output, row->weight_ns);
         break;
     }
 }

@@ -31,6 +31,14 @@ export function imported(name, text, from = "folded") {
     return path;
 }
 
+/* Two threads: two samples of which the second stands for more time than has passed, and CPU time alone that
+ * was not sampled. */
+export function unsampled(name) {
+    const sample = (ids, time, weight, frames) => `prog ${ids} ${time}: ${weight} cpu-clock: \n${frames.map((frame) => `\t10 ${frame}+0x0 (prog)\n`).join("")}\n`;
+    return imported(name, sample("5", "1.000000", 10000000, ["leaf", "main"]) + sample("5", "1.004000", 12000000, ["leaf", "main"]) +
+        sample("5/6", "1.006000", 296500001, ["[not sampled]"]), "perf");
+}
+
 /* Names that break out of badly written formats. Their weights tell them apart where a format
  * had to change a name. */
 export function hostile(name) {

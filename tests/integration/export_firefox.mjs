@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { everything, exported, figures, folder, hostile, hostileWeights, recording, run, sorted } from "./export_files.mjs";
+import { everything, exported, figures, folder, hostile, hostileWeights, recording, run, sorted, unsampled } from "./export_files.mjs";
 
 const program = join(process.env.NODE_FOLDER, "node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js");
 const env = { ...process.env, HOME: folder, PROFILER_CLI_SESSION_DIR: join(folder, "sessions") };
@@ -54,6 +54,23 @@ test("threads", () => {
 test("self time of every function of every thread", () => {
     for (const thread of threads)
         assert.deepEqual(sorted(selfOf(thread.threadHandle)), sorted(wanted.threadSelf.get(thread.tid)));
+});
+
+/* The viewer adds up what is between samples: the first has no time of its own. */
+function cpuOf(ask) {
+    const threads = ask("profile", "info", "--all").processes.flatMap((process) => process.threads);
+    return new Map(threads.map(({ tid, cpuMs }) => [tid, ns(cpuMs)]));
+}
+
+test("CPU time of every thread", () => {
+    assert.deepEqual(sorted(cpuOf(json)), sorted(wanted.threads));
+});
+
+test("CPU time that was not sampled, or that is more than the time that passed", async () => {
+    const late = unsampled("late");
+    const lateJson = await load(exported("firefox", late, ".firefox.json"), "late");
+    assert.deepEqual(sorted(cpuOf(lateJson)), sorted(figures(late).threads));
+    assert.deepEqual([...figures(late).threads].sort(), [[5, 22000000], [6, 296500001]]);
 });
 
 test("categories, inlined frames and spans arrive", () => {

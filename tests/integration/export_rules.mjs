@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { everything, exported, figures, hostile, hostileWeights, imported, recording, run } from "./export_files.mjs";
+import { everything, exported, figures, hostile, hostileWeights, imported, recording, run, unsampled } from "./export_files.mjs";
 
 const formats = ["folded", "pprof", "chrome", "perfetto", "speedscope", "firefox", "callgrind", "svg"];
 const input = recording("all", ...everything);
@@ -25,6 +25,28 @@ test("JSON and UTF-8 are well formed whatever the names", () => {
         }
     for (const format of ["folded", "callgrind", "svg"])
         strict.decode(readFileSync(exported(format, bad, "")));
+});
+
+const sum = (weights) => weights.reduce((a, b) => a + b, 0);
+const sums = (pairs) => [...pairs.reduce((of, [tid, weight]) => of.set(tid, (of.get(tid) ?? 0) + weight), new Map())].sort();
+
+test("weights add up to those of the report, in every format that has them", () => {
+    for (const from of [input, bad, unsampled("late")]) {
+        const { total, threads } = figures(from), wanted = [...threads].sort();
+        const text = (format, ...options) => readFileSync(exported(format, from, "", ...options), "utf8");
+        assert.equal(sum(text("folded", "--unit=ns").trimEnd().split("\n").map((line) => Number(/ (\d+)$/.exec(line)[1]))), total);
+        assert.equal(Number(/^(?:totals|summary): \d+ (\d+)$/m.exec(text("callgrind"))[1]), total);
+        assert.equal(Math.round(1e6 * /<title>all \(\d+ samples, ([\d.]+) ms/.exec(text("svg"))[1]), total - total % 1000);
+        const [merged, ...others] = JSON.parse(text("speedscope")).profiles;
+        assert.equal(sum(merged.weights), total);
+        const sampled = others.filter(({ type }) => type === "sampled");
+        assert.deepEqual(sums(sampled.map(({ name, weights }) => [Number(/\((\d+)\)$/.exec(name)[1]), sum(weights)])), wanted);
+        const rows = JSON.parse(text("firefox")).threads.map(({ tid, samples }) => ({ tid, ...samples }));
+        assert.deepEqual(sums(rows.map(({ tid, weight }) => [tid, sum(weight.map((ms) => Math.round(ms * 1e6)))])), wanted);
+        assert.deepEqual(sums(rows.map(({ tid, threadCPUDelta }) => [tid, sum(threadCPUDelta.slice(1))])), wanted);
+        assert.deepEqual(rows.map(({ time, length }) => time.length === length && time.every((ms, i) => !i || ms >= time[i - 1])), rows.map(() => true));
+        assert.equal(figures(imported("back", readFileSync(exported("pprof", from, "")), "pprof")).total, total);
+    }
 });
 
 function chromeEvents(from) {
