@@ -23,39 +23,45 @@
 #include "interpose_state.h"
 #include "real.h"
 #include "session.h"
+#include "walk.h"
 
-static void became_child(void)
+/* What is kept still from before a copy is made until after it, in both processes. */
+struct copying { bool init_held, session; };
+
+static struct copying before_copy(void)
 {
-    int error = errno;
-    lapse_interpose_fork_child();
-    lapse_session_fork_child();
-    errno = error;
+    struct copying copying = { lapse_unwind_init_hold(), lapse_session_was_mine() };
+    if (copying.session)
+        lapse_session_fork_prepare();
+    return copying;
 }
 
-static void stayed_parent(void)
+static void after_copy(struct copying copying, bool is_child)
 {
     int error = errno;
-    lapse_session_fork_parent();
+    if (is_child && copying.session) {
+        lapse_interpose_fork_child();
+        lapse_session_fork_child();
+    } else if (copying.session)
+        lapse_session_fork_parent();
+    if (copying.init_held)
+        lapse_unwind_init_release();
     errno = error;
 }
 
 LAPSE_INTERPOSE pid_t fork(void)
 {
-    if (!lapse_session_was_mine())
-        return LAPSE_REAL(fork)();
-    lapse_session_fork_prepare();
+    struct copying copying = before_copy();
     pid_t pid = LAPSE_REAL(fork)();
-    pid == 0 ? became_child() : stayed_parent();
+    after_copy(copying, pid == 0);
     return pid;
 }
 
 LAPSE_INTERPOSE pid_t _Fork(void)
 {
-    if (!lapse_session_was_mine())
-        return LAPSE_REAL(_Fork)();
-    lapse_session_fork_prepare();
+    struct copying copying = before_copy();
     pid_t pid = LAPSE_REAL(_Fork)();
-    pid == 0 ? became_child() : stayed_parent();
+    after_copy(copying, pid == 0);
     return pid;
 }
 
@@ -63,11 +69,9 @@ LAPSE_INTERPOSE pid_t _Fork(void)
 LAPSE_INTERPOSE int forkpty(int *terminal, char *name, const struct termios *settings,
                             const struct winsize *size)
 {
-    if (!lapse_session_was_mine())
-        return LAPSE_REAL(forkpty)(terminal, name, settings, size);
-    lapse_session_fork_prepare();
+    struct copying copying = before_copy();
     pid_t pid = LAPSE_REAL(forkpty)(terminal, name, settings, size);
-    pid == 0 ? became_child() : stayed_parent();
+    after_copy(copying, pid == 0);
     return pid;
 }
 
@@ -110,12 +114,13 @@ LAPSE_INTERPOSE int daemon(int keep_directory, int keep_descriptors)
 struct clone_start {
     int (*function)(void *);
     void *argument;
+    struct copying copying;
 };
 
 static int start_copy(void *start)
 {
     const struct clone_start *own = start;
-    became_child();
+    after_copy(own->copying, true);
     int status = own->function(own->argument);
     /* The C library ends this process by a raw system call. */
     if (lapse_session_is_mine())
@@ -131,7 +136,7 @@ LAPSE_INTERPOSE int clone(int (*function)(void *), void *stack, int flags, void 
     void *tls = va_arg(more, void *);
     pid_t *child_tid = va_arg(more, pid_t *);
     va_end(more);
-    if ((flags & CLONE_VM) || !function || !stack || !lapse_session_was_mine()) {
+    if ((flags & CLONE_VM) || !function || !stack) {
         int made = LAPSE_REAL(clone)(function, stack, flags, argument, parent_tid, tls, child_tid);
         int error = errno;
         if (made > 0 && (flags & CLONE_THREAD))
@@ -139,9 +144,8 @@ LAPSE_INTERPOSE int clone(int (*function)(void *), void *stack, int flags, void 
         errno = error;
         return made;
     }
-    struct clone_start start = { function, argument };
-    lapse_session_fork_prepare();
+    struct clone_start start = { function, argument, before_copy() };
     int pid = LAPSE_REAL(clone)(start_copy, stack, flags, &start, parent_tid, tls, child_tid);
-    stayed_parent();
+    after_copy(start.copying, false);
     return pid;
 }

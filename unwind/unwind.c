@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Setting up the unwinder, and its questions outside the handler. walk.h is the interface. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include "binding.h"
 #include "resolve.h"
+#include "system_call.h"
 #include "unwind_table.h"
 #include "walk_frame.h"
+
+enum { INIT_TURNS = 10000, INIT_PAUSE_NS = 100000 };
 
 extern void *__libc_stack_end; /* glibc's, in no header */
 
@@ -27,16 +33,49 @@ static int initialise(char *error, uint32_t error_size)
     return 0;
 }
 
+/* Changed by the holder of init_owner alone, from NEW on. */
+static _Atomic enum { NEW, READY, UNUSABLE } state;
+static _Atomic int32_t init_owner; /* thread that initialises or forks; 0: none */
+
+bool lapse_unwind_init_hold(void)
+{
+    /* acquire: what was initialised; pairs with the release in lapse_unwind_init */
+    for (uint64_t turns = 0; atomic_load_explicit(&state, memory_order_acquire) == NEW; turns++) {
+        int32_t none = 0, self = (int32_t)lapse_system_call3(SYS_gettid, 0, 0, 0);
+        /* acquire: what the last owner did; pairs with the release below */
+        if (atomic_compare_exchange_strong_explicit(&init_owner, &none, self, memory_order_acquire,
+                                                    memory_order_relaxed))
+            return true;
+        if (none == self || turns == INIT_TURNS)
+            break; /* forked in a signal handler, or by a raw call while another thread had it */
+        struct timespec pause = { 0, INIT_PAUSE_NS };
+        lapse_system_call3(SYS_nanosleep, (long)&pause, 0, 0);
+    }
+    return false;
+}
+
+void lapse_unwind_init_release(void)
+{
+    atomic_store_explicit(&init_owner, 0, memory_order_release);
+}
+
 int lapse_unwind_init(char *error, uint32_t error_size)
 {
     static const char message[] = "no memory for unwind rules";
-    static enum { NEW, READY, UNUSABLE } state;
     if (error_size)
         error[0] = 0;
-    if (state == READY)
-        return 0;
-    int result = state == UNUSABLE ? -ENOENT : initialise(error, error_size);
-    state = result ? UNUSABLE : READY;
+    bool held = lapse_unwind_init_hold();
+    int result = 0;
+    if (atomic_load_explicit(&state, memory_order_relaxed) == UNUSABLE)
+        result = -ENOENT;
+    else if (held) {
+        result = initialise(error, error_size);
+        /* release: pairs with the acquire in lapse_unwind_init_hold */
+        atomic_store_explicit(&state, result ? UNUSABLE : READY, memory_order_release);
+    } else if (atomic_load_explicit(&state, memory_order_relaxed) == NEW)
+        result = -EBUSY;
+    if (held)
+        lapse_unwind_init_release();
     if (result == -ENOMEM && error_size >= sizeof message)
         memcpy(error, message, sizeof message);
     return result;

@@ -3,6 +3,7 @@
 #ifndef LAPSE_UNWIND_WALK_H
 #define LAPSE_UNWIND_WALK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -53,6 +54,12 @@ LAPSE_SIGSAFE void lapse_walk(struct lapse_walk *walk, const ucontext_t *context
  * `alternate stack` and module knowledge need nothing else. Returns 0 or a negative errno, with one
  * line in `error`. Calling it again is free. */
 int lapse_unwind_init(char *error, uint32_t error_size);
+
+/* Keep lapse_unwind_init out over a fork while it has not been called: the child of a fork in the middle of
+ * it has a libunwind that is half loaded. hold returns whether it was taken, then release in parent and
+ * child. Waits for an init that another thread is in, at most a second. Any thread; async-signal-safe. */
+bool lapse_unwind_init_hold(void);
+void lapse_unwind_init_release(void);
 
 /* A module went away (or may have): forget every rule. Any thread; async-signal-safe. */
 LAPSE_SIGSAFE void lapse_unwind_forget(void);
