@@ -120,8 +120,8 @@ int lapse_ring_init(struct lapse_ring *ring, void *memory, uint64_t words, uint6
  * Context: handlers, and threads of the host outside the handler. */
 LAPSE_SIGSAFE int lapse_ring_push(struct lapse_ring *ring, const struct lapse_record *record);
 
-/* The two halves of it, for tests that stall between them. A position of ~0: no room. */
-LAPSE_SIGSAFE uint64_t lapse_ring_reserve(struct lapse_ring *ring, uint64_t words);
+/* The two halves of it, for tests that stall between them. False: no room. */
+LAPSE_SIGSAFE bool lapse_ring_reserve(struct lapse_ring *ring, uint64_t words, uint64_t *position);
 LAPSE_SIGSAFE void lapse_ring_commit(struct lapse_ring *ring, uint64_t position,
                                      const struct lapse_record *record);
 

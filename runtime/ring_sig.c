@@ -10,7 +10,7 @@
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "positions must be lock-free in a handler");
 
-LAPSE_SIGSAFE uint64_t lapse_ring_reserve(struct lapse_ring *ring, uint64_t words)
+LAPSE_SIGSAFE bool lapse_ring_reserve(struct lapse_ring *ring, uint64_t words, uint64_t *position)
 {
     struct lapse_ring_control *control = ring->control;
     /* relaxed: the compare-and-swap below checks it */
@@ -24,13 +24,15 @@ LAPSE_SIGSAFE uint64_t lapse_ring_reserve(struct lapse_ring *ring, uint64_t word
         /* acquire: pairs with the release in lapse_ring_record, else the memory is not there yet */
         else if (head + words - tail > ring->mask + 1 ||
                  head + words > atomic_load_explicit(&ring->limit, memory_order_acquire))
-            return ~UINT64_C(0);
+            return false;
         /* relaxed: nothing is published by head; the header word does that */
         else if (atomic_compare_exchange_weak_explicit(&control->head, &head, head + words,
-                                                       memory_order_relaxed, memory_order_relaxed))
-            return head;
+                                                       memory_order_relaxed, memory_order_relaxed)) {
+            *position = head;
+            return true;
+        }
     }
-    return ~UINT64_C(0);
+    return false;
 }
 
 static void put(struct lapse_ring *ring, uint64_t position, uint64_t value)
@@ -64,8 +66,8 @@ LAPSE_SIGSAFE void lapse_ring_commit(struct lapse_ring *ring, uint64_t position,
 
 LAPSE_SIGSAFE int lapse_ring_push(struct lapse_ring *ring, const struct lapse_record *record)
 {
-    uint64_t position = lapse_ring_reserve(ring, words_of(record));
-    if (position == ~UINT64_C(0))
+    uint64_t position;
+    if (!lapse_ring_reserve(ring, words_of(record), &position))
         return -ENOBUFS;
     lapse_ring_commit(ring, position, record);
     /* relaxed: a statistic, for who reads the ring of a process that died */

@@ -111,7 +111,8 @@ CELL(off, start_again)
 CELL(running, flush_waits_for_what_was_there)
 {
     enter(LAPSE_STATE_RUNNING);
-    uint64_t position = lapse_ring_reserve(&lapse_runtime.ring, LAPSE_RECORD_FIXED);
+    uint64_t position;
+    cr_assert(lapse_ring_reserve(&lapse_runtime.ring, LAPSE_RECORD_FIXED, &position));
     EXPECT(lapse_flush(), -ETIMEDOUT, RUNNING);
     struct lapse_record record = { .kind = LAPSE_RECORD_THREAD_END, .thread = 1, .tid = 1 };
     lapse_ring_commit(&lapse_runtime.ring, position, &record);
