@@ -5,9 +5,15 @@ if(TARGET lapse_unwind)
     pkg_check_modules(LIBUNWIND REQUIRED IMPORTED_TARGET libunwind)
     add_executable(unwind_sweep unwind_sweep.c)
     target_link_libraries(unwind_sweep PRIVATE lapse_unwind iberty PkgConfig::LIBUNWIND ${CMAKE_DL_LIBS})
-    add_test(NAME integration.unwind_sweep
-        COMMAND unwind_sweep libc.so.6 libstdc++.so.6 libcrypto.so.3 libsqlite3.so.0 libpython3.11.so.1.0)
-    set_tests_properties(integration.unwind_sweep PROPERTIES LABELS integration TIMEOUT 300 SKIP_RETURN_CODE 77)
+    foreach(case "unwind_sweep;29;integration" "unwind_sweep_all;7;integration,long")
+        list(GET case 0 name)
+        list(GET case 1 step)
+        list(GET case 2 labels)
+        string(REPLACE "," ";" labels "${labels}")
+        add_test(NAME integration.${name} COMMAND unwind_sweep ${step}
+            libc.so.6 libstdc++.so.6 libcrypto.so.3 libsqlite3.so.0 libpython3.11.so.1.0)
+        set_tests_properties(integration.${name} PROPERTIES LABELS "${labels}" TIMEOUT 300 SKIP_RETURN_CODE 77)
+    endforeach()
 
     add_executable(unwind_threads unwind_threads.c)
     target_link_libraries(unwind_threads PRIVATE lapse_unwind iberty Threads::Threads ${CMAKE_DL_LIBS})

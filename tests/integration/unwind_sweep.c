@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Every 7th address of the text of some libraries, unwound one frame both ways from the same made-up
+/* Every STRIDE-th address of the text of some libraries, unwound one frame both ways from the same made-up
  * registers on a made-up stack: by lapse's rules and by unw_step. Prints the share that agrees.
  *
- * usage: unwind_sweep LIBRARY...
+ * usage: unwind_sweep STRIDE LIBRARY...
  * Exit status 0 when at least 99.9 % agree of what unw_step can do from unwind information. */
 #define UNW_LOCAL_ONLY
 #include <dlfcn.h>
@@ -18,7 +18,9 @@
 #include "rules.h"
 #include "walk.h"
 
-enum { STACK_WORDS = 1 << 20, STEP = 7, CRASHED = -1000 };
+enum { STACK_WORDS = 1 << 20, CRASHED = -1000 };
+
+static uint64_t stride; /* between the addresses */
 
 /* Each word holds a value that tells its place: an address inside the stack, so that a CFA or an RBP
  * that was read from it leads on, and no return address. */
@@ -141,8 +143,8 @@ static int sweep_module(struct dl_phdr_info *info, size_t size, void *opaque)
         if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
             continue;
         uint64_t start = info->dlpi_addr + segment->p_vaddr;
-        for (uint64_t pc = start; pc < start + segment->p_filesz; pc += STEP) {
-            if ((pc - start) / STEP % 100000 == 99999)
+        for (uint64_t pc = start; pc < start + segment->p_filesz; pc += stride) {
+            if ((pc - start) / stride % 100000 == 99999)
                 lapse_unwind_forget(); /* the cache holds fewer */
             compare(pc, &counts);
         }
@@ -163,6 +165,11 @@ int main(int argc, char **argv)
 {
     char error[128];
     struct counts total = { 0 };
+    stride = argc > 2 ? strtoul(argv[1], NULL, 10) : 0;
+    if (!stride) {
+        fputs("usage: unwind_sweep STRIDE LIBRARY...\n", stderr);
+        return 2;
+    }
     if (lapse_unwind_init(error, sizeof error)) {
         fprintf(stderr, "%s\n", error);
         return 1;
@@ -172,7 +179,7 @@ int main(int argc, char **argv)
     sigaction(SIGSEGV, &action, NULL);
     sigaction(SIGBUS, &action, NULL);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    for (int i = 1; i < argc; i++) {
+    for (int i = 2; i < argc; i++) {
         struct wanted wanted = { argv[i], &total, 0 };
         if (!dlopen(argv[i], RTLD_NOW | RTLD_LOCAL)) {
             printf("%-24s not here, passed over\n", argv[i]);
