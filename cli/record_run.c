@@ -167,7 +167,7 @@ int lapse_record_run(struct lapse_record_run *run)
         if (!error)
             jit = lapse_record_jit_start(run->place);
         wait_for(pid, run);
-        block_all(&mask); /* nothing may be sent to a number that is free now */
+        block_all(NULL); /* nothing may be sent to a number that is free now */
         lapse_record_jit_stop(jit);
     }
     give_signals_back(before);
