@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The walker against libunwind's own unw_step: every address of some libraries on a made-up stack,
+# The walker against libunwind's own unw_step: addresses of some libraries on a made-up stack,
 # and running programs at random moments.
 if(TARGET lapse_unwind)
     pkg_check_modules(LIBUNWIND REQUIRED IMPORTED_TARGET libunwind)
