@@ -76,7 +76,7 @@ static size_t read_file(const char *path, char *to, size_t capacity)
 static void put_arguments(struct lapse_wire *wire)
 {
     static char bytes[32768];
-    size_t size = read_file("/proc/self/cmdline", bytes, sizeof bytes);
+    size_t size = read_file("/proc/thread-self/cmdline", bytes, sizeof bytes);
     for (size_t at = 0; at < size;) {
         size_t length = strnlen(bytes + at, size - at);
         lapse_wire_bytes(wire, 10, bytes + at, length);
@@ -120,7 +120,8 @@ static void put_header(struct lapse_store *store)
     const struct lapse_settings *settings = &lapse_runtime.settings;
     struct lapse_wire *wire = &store->wire;
     char program[LAPSE_PATH_MAX];
-    long size = lapse_sys(SYS_readlink, "/proc/self/exe", program, sizeof program - 1);
+    /* Not /proc/self: that is the first thread's, which may have ended. */
+    long size = lapse_sys(SYS_readlink, "/proc/thread-self/exe", program, sizeof program - 1);
     size_t mark = lapse_wire_begin(wire, CHUNK_HEADER);
     lapse_wire_uint(wire, 1, 1);
     lapse_wire_string(wire, 2, "lapse " LAPSE_VERSION);

@@ -108,7 +108,7 @@ static void sign_ring(struct lapse_ring_control *control)
     owner->run_index = settings->run_index;
     owner->run_variant = settings->run_variant;
     memcpy(owner->run_id, settings->run_id, sizeof settings->run_id);
-    lapse_sys(SYS_readlink, "/proc/self/exe", owner->program, sizeof owner->program - 1);
+    lapse_sys(SYS_readlink, "/proc/thread-self/exe", owner->program, sizeof owner->program - 1);
 }
 
 int lapse_ring_renew(bool shared)

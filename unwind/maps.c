@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reader of /proc/self/maps; maps.h says for whom. Format: proc(5). */
+/* Reader of /proc/thread-self/maps; maps.h says for whom. Format: proc(5). */
 #include "maps.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@
 
 int lapse_maps_open(struct lapse_maps *maps)
 {
-    long fd = lapse_system_call3(SYS_open, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    /* Not /proc/self: that is the first thread's, empty once it has ended. */
+    long fd = lapse_system_call3(SYS_open, (long)"/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0);
     maps->fd = (int)fd;
     maps->begin = maps->end = 0;
     return fd < 0 ? (int)fd : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* /proc/self/maps, line by line, through raw system calls. Used by modules.c; drain thread. */
+/* /proc/thread-self/maps, line by line, through raw system calls. Used by modules.c; drain thread. */
 #ifndef LAPSE_UNWIND_MAPS_H
 #define LAPSE_UNWIND_MAPS_H
 

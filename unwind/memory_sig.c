@@ -46,8 +46,9 @@ LAPSE_SIGSAFE size_t lapse_memory_read(void *to, uintptr_t from, size_t size)
 {
     if (!atomic_load_explicit(&refused, memory_order_relaxed)) {
         struct iovec local = { to, size }, remote = { (void *)from, size };
-        /* The pid is asked anew each time: after a fork a remembered one would name the parent. */
-        long self = lapse_system_call3(SYS_getpid, 0, 0, 0);
+        /* Asked anew each time: after a fork a remembered id would name the parent. The thread's: that of
+         * the process is its first thread's, which may be gone and then has no memory. */
+        long self = lapse_system_call3(SYS_gettid, 0, 0, 0);
         long got =
             lapse_system_call6(SYS_process_vm_readv, self, (long)&local, 1, (long)&remote, 1, 0);
         if (got >= 0)

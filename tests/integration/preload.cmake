@@ -8,9 +8,9 @@ if(TARGET lapse_shared)
         set_target_properties(preload-${name} PROPERTIES OUTPUT_NAME ${name}
             RUNTIME_OUTPUT_DIRECTORY ${preload_folder})
         target_compile_options(preload-${name} PRIVATE -O2 -fomit-frame-pointer -fno-builtin-malloc)
-        target_link_libraries(preload-${name} PRIVATE Threads::Threads)
+        target_link_libraries(preload-${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
     endforeach()
-    set(preload_cases sqlite xz python exceptions shares nothing malloc late living exits own_frames fast options messages raw_signal raw_threads before)
+    set(preload_cases sqlite xz python exceptions shares nothing malloc late living exits outlives own_frames fast options messages raw_signal raw_threads before)
     set(preload_long_cases living_5000 short cgo gperftools)
     foreach(case ${preload_cases} ${preload_long_cases})
         add_test(NAME integration.preload_${case}

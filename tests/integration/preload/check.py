@@ -203,6 +203,15 @@ def case_exits():
     require(run.samples() > 500, "%d samples" % run.samples())
 
 
+def case_outlives():
+    """The first thread has ended: nothing is to be had of it, its list of mappings and its memory included."""
+    run = Run([HOSTS + "/threads", "outlives", "0.4"], {"LAPSE_HZ": "1000"})
+    require(os.waitstatus_to_exitcode(run.status) == 17, "the last thread ends the process (status %d)" % run.status)
+    reach, there = 1 - run.cut_share(), run.share(lambda stack: "outlive;" in stack and "gamma" in stack)
+    require(run.samples() > 300 and reach >= 0.98, "%.1f %% of %d samples reach the root" % (100 * reach, run.samples()))
+    require(there > 0.8, "%.1f %% in the library that was loaded after it" % (100 * there))
+
+
 def case_own_frames():
     """Ticks held back around a fork are delivered inside our fork; nothing of that is the host's."""
     run = Run([HOSTS + "/forks", "150"], {"LAPSE_HZ": "1000"})

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Host: threads. usage: threads short N MIN_US MAX_US | living N | exits SECONDS
+/* Host: threads. usage: threads short N MIN_US MAX_US | living N | exits SECONDS | outlives SECONDS
  * short: N threads, two at a time, each burns a time between the two; living: N threads that all live
- * at once and burn a little; exits: threads that end as fast as they are made. */
+ * at once and burn a little; exits: threads that end as fast as they are made; outlives: the first
+ * thread ends, another loads a library then and burns there. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,8 +97,27 @@ static int run_exits(double seconds)
     return 0;
 }
 
+static void *outlive(void *us)
+{
+    burn(1000); /* the first thread is gone by now or soon */
+    void *library = dlopen("libm.so.6", RTLD_NOW);
+    double (*lgamma_there)(double) = NULL;
+    void *symbol = library ? dlsym(library, "lgamma") : NULL;
+    memcpy(&lgamma_there, &symbol, sizeof symbol);
+    volatile double sum = 0;
+    long end = cpu_us(CLOCK_THREAD_CPUTIME_ID) + (long)us;
+    while (lgamma_there && cpu_us(CLOCK_THREAD_CPUTIME_ID) < end)
+        for (int i = 0; i < 1000; i++)
+            sum += lgamma_there(i + 0.5);
+    exit(lgamma_there ? 17 : 1);
+}
+
 int main(int argc, char **argv)
 {
+    pthread_t thread;
+    if (argc == 3 && !strcmp(argv[1], "outlives") &&
+        pthread_create(&thread, NULL, outlive, (void *)(long)(atof(argv[2]) * 1e6)) == 0)
+        pthread_exit(NULL);
     if (argc == 5 && !strcmp(argv[1], "short"))
         return run_short(atoi(argv[2]), atol(argv[3]), atol(argv[4]));
     if (argc == 3 && !strcmp(argv[1], "living"))
