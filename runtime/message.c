@@ -3,13 +3,18 @@
 #include "message.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "drain.h"
 #include "sys.h"
 
 static _Atomic uint32_t said; /* bit per cause */
 static bool is_quiet, is_verbose;
+/* The error output that the process began with. Written by the first session's start. */
+static struct { bool known, open; uint64_t device, inode; } begun;
 
 void lapse_text_bytes(struct lapse_text *text, const char *bytes, size_t size)
 {
@@ -51,8 +56,35 @@ void lapse_text_hex(struct lapse_text *text, uint64_t number)
     put_number(text, number, 16);
 }
 
+static void look_at_stderr(void)
+{
+    struct stat status;
+    if (begun.known)
+        return;
+    begun.open = lapse_sys(SYS_fstat, 2, &status) == 0;
+    if (begun.open) {
+        begun.device = status.st_dev;
+        begun.inode = status.st_ino;
+    }
+    begun.known = true;
+}
+
+/* A host without an error output, or one that closed it, may have a file of its own at that number: words of
+ * ours would be in its data. A log or a terminal put there later is one. */
+static bool is_error_output(long fd)
+{
+    struct stat status;
+    if (!begun.open || lapse_sys(SYS_fstat, fd, &status) != 0)
+        return false;
+    if (status.st_dev == begun.device && status.st_ino == begun.inode)
+        return true;
+    return S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode) ||
+           (S_ISREG(status.st_mode) && (lapse_sys(SYS_fcntl, fd, F_GETFL) & O_APPEND));
+}
+
 void lapse_message_configure(bool quiet, bool verbose)
 {
+    look_at_stderr();
     is_quiet = quiet;
     is_verbose = verbose;
 }
@@ -61,12 +93,18 @@ void lapse_message_configure(bool quiet, bool verbose)
  * a pipe from ending when the host closes it): it borrows the host's for the moment of writing. */
 static void write_line(const char *line, size_t size)
 {
-    if (lapse_sys(SYS_write, 2, line, size) != -EBADF)
+    /* relaxed: what the drain thread sees of itself */
+    if (!atomic_load_explicit(&lapse_drain.private_files, memory_order_relaxed) ||
+        atomic_load_explicit(&lapse_drain.alive, memory_order_relaxed) != (uint32_t)lapse_sys(SYS_gettid)) {
+        if (is_error_output(2))
+            lapse_sys(SYS_write, 2, line, size);
         return;
+    }
     long process = lapse_sys(SYS_pidfd_open, lapse_sys(SYS_getpid), 0);
     long borrowed = process >= 0 && process != 2 ? lapse_sys(SYS_pidfd_getfd, process, 2, 0) : -1;
     if (borrowed >= 0) {
-        lapse_sys(SYS_write, borrowed, line, size);
+        if (is_error_output(borrowed))
+            lapse_sys(SYS_write, borrowed, line, size);
         lapse_sys(SYS_close, borrowed);
     }
     if (process >= 0)

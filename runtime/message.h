@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What lapse says on stderr: one line by one write(2), `lapse: ` first, each cause once, and nothing
- * unless output is lost or LAPSE_VERBOSE asks. Also text without stdio and locale. Any thread of ours
+ * unless output is lost or LAPSE_VERBOSE asks. A file that the host has put at the number of an error output
+ * which it closed, or never had, is left alone. Also text without stdio and locale. Any thread of ours
  * or the host's outside the handler. */
 #ifndef LAPSE_RUNTIME_MESSAGE_H
 #define LAPSE_RUNTIME_MESSAGE_H

@@ -36,6 +36,34 @@ static void start_work(const char *out)
     _exit(90);
 }
 
+/* The data of a program without an error output, or that closed it, is not written to: it may well lie at
+ * that number. */
+static void work_on_data(bool closes_later)
+{
+    if (closes_later)
+        close(2);
+    int fd = open("data", O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    HOST_CHECK(fd == 2, "data is at descriptor %d", fd);
+    HOST_CHECK(write(fd, "mine", 4) == 4, "write");
+    host_burn_us(60000);
+    exit(host_failures ? 1 : 36);
+}
+
+static void expect_data_kept(const char *how)
+{
+    struct stat status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("LAPSE_OUT", "/nowhere/profile", 1);
+        if (how[2] == 'n')
+            close(2);
+        execl(host_self(), host_self(), how, (char *)NULL);
+        _exit(90);
+    }
+    host_expect_exit(how, pid, 36);
+    HOST_CHECK(stat("data", &status) == 0 && status.st_size == 4, "%s: %d bytes of data", how, (int)status.st_size);
+}
+
 static void fill(const char *folder)
 {
     char path[128], block[4096];
@@ -106,9 +134,10 @@ static void expect_kept(void)
 
 int main(int count, char **arguments)
 {
-    (void)arguments;
-    if (count == 2)
+    if (count == 2 && strcmp(arguments[1], "--work") == 0)
         return work();
+    if (count == 2)
+        work_on_data(arguments[1][2] == 'c');
     for (int how = 0; how < 6; how++) {
         pid_t pid = fork();
         if (pid == 0) {
@@ -122,5 +151,7 @@ int main(int count, char **arguments)
         HOST_CHECK(access(what, F_OK) != 0, "a recording in the root, the folder being removed");
     }
     expect_kept();
+    expect_data_kept("--no-error-output");
+    expect_data_kept("--closed-error-output");
     return host_end();
 }
