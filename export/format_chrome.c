@@ -2,8 +2,9 @@
 /* Trace Event JSON: each thread's calls as begin and end events, balanced and in order of time, names
  * of threads and processes, spans as asynchronous events, losses as counters. Opens in Perfetto,
  * chrome://tracing and speedscope. Begin and end rather than complete events: both ends of
- * neighbours are then the same number. What is inferred has the category "inferred"; no arguments,
- * which would make functions of one name several in speedscope.
+ * neighbours are then the same number. A call whose start is inferred has the category "inferred"; an end
+ * has none, since Perfetto lets it end only a call of its own category. No arguments, which would make
+ * functions of one name several in speedscope.
  * Called by `lapse export --to=chrome`. Offline only. */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,8 +22,10 @@ struct chrome {
     size_t *place_offsets;
     struct lapse_output head; /* what all edges of one time and kind begin with */
     uint64_t zero_ns;
-    struct lapse_call_edge *batch; /* edges of one thread at one time: ends, then starts */
-    uint32_t batch_count, batch_capacity;
+    struct edge { uint32_t function; bool inferred; } *batch; /* ends, then starts */
+    uint32_t batch_ends, batch_count, batch_capacity;
+    uint32_t batch_thread; /* all of one thread */
+    uint64_t batch_ns;     /* and of one time */
 };
 
 static void put(struct chrome *chrome, const char *text)
@@ -84,37 +87,42 @@ static void put_names(struct chrome *chrome)
                      chrome->ids.threads[i], lapse_caption_thread(profile, i));
 }
 
-/* Edges of one thread, time and kind, which all begin alike. Ends have names too: speedscope matches
- * them by name. */
-static void put_edges(struct chrome *chrome, const struct lapse_call_edge *edges, uint32_t count,
-                      uint64_t time_ns)
+/* What edges of the batch's thread begin with, up to the name. */
+static void make_head(struct chrome *chrome, bool start, uint64_t time_ns)
 {
-    static const char inferred[32] = ",\"cat\":\"inferred\"}", call[32] = ",\"cat\":\"call\"}";
-    struct lapse_output *output = &chrome->output, *head = &chrome->head;
-    if (!count)
-        return;
+    struct lapse_output *head = &chrome->head;
+    size_t place = chrome->place_offsets[chrome->batch_thread];
     head->size = 0;
-    lapse_output_text(head, edges->start ? ",\n{\"ph\":\"B\"," : ",\n{\"ph\":\"E\",");
-    lapse_output_bytes(head, chrome->places.bytes + chrome->place_offsets[edges->thread],
-                       chrome->place_offsets[edges->thread + 1] -
-                           chrome->place_offsets[edges->thread]);
+    lapse_output_text(head, start ? ",\n{\"ph\":\"B\"," : ",\n{\"ph\":\"E\",");
+    lapse_output_bytes(head, chrome->places.bytes + place,
+                       chrome->place_offsets[chrome->batch_thread + 1] - place);
     lapse_output_thousandths(head, time_ns > chrome->zero_ns ? time_ns - chrome->zero_ns : 0);
     lapse_output_text(head, ",\"name\":");
     lapse_output_pad(head);
+}
+
+/* Edges of one kind. Ends have names too: speedscope matches them by name. */
+static void put_edges(struct chrome *chrome, const struct edge *edges, uint32_t count, bool start,
+                      uint64_t time_ns)
+{
+    static const char inferred[32] = ",\"cat\":\"inferred\"}";
+    if (!count)
+        return;
+    make_head(chrome, start, time_ns);
+    const char *head = chrome->head.bytes;
+    size_t head_size = chrome->head.size;
     for (uint32_t i = 0; i < count; i++) {
-        char *to = lapse_output_room(output, head->size + 48 +
+        char *to = lapse_output_room(&chrome->output, head_size + 48 +
                                      lapse_json_name_size(&chrome->names, edges[i].function));
         if (!to)
             return;
-        to = lapse_lay(to, head->bytes, head->size);
+        to = lapse_lay(to, head, head_size);
         to = lapse_json_name_lay(to, &chrome->names, edges[i].function);
-        if (edges[i].inferred)
+        if (start && edges[i].inferred)
             to = lapse_lay(to, inferred, 18);
-        else if (edges[i].start)
-            to = lapse_lay(to, call, 14);
         else
             *to++ = '}';
-        output->size = (size_t)(to - output->bytes);
+        chrome->output.size = (size_t)(to - chrome->output.bytes);
     }
 }
 
@@ -123,33 +131,36 @@ static void put_edges(struct chrome *chrome, const struct lapse_call_edge *edges
  * as true, they lie somewhere between the samples. */
 static void flush_batch(struct chrome *chrome)
 {
-    uint32_t ends = 0, earlier = 0;
-    while (ends < chrome->batch_count && !chrome->batch[ends].start)
-        ends++;
-    for (uint32_t i = 0; i < ends && ends < chrome->batch_count && !earlier; i++)
+    const struct edge *starts = chrome->batch + chrome->batch_ends;
+    uint32_t ends = chrome->batch_ends, start_count = chrome->batch_count - ends, earlier = 0;
+    for (uint32_t i = 0; i < ends && start_count && !earlier; i++)
         earlier = chrome->names.numbers[chrome->batch[i].function] ==
-                  chrome->names.numbers[chrome->batch[ends].function];
-    uint64_t time_ns = chrome->batch_count ? chrome->batch[0].time_ns : 0;
-    put_edges(chrome, chrome->batch, ends, time_ns - (time_ns ? earlier : 0));
-    put_edges(chrome, chrome->batch + ends, chrome->batch_count - ends, time_ns);
-    chrome->batch_count = 0;
+                  chrome->names.numbers[starts->function];
+    uint64_t time_ns = chrome->batch_ns;
+    put_edges(chrome, chrome->batch, ends, false, time_ns - (time_ns ? earlier : 0));
+    put_edges(chrome, starts, start_count, true, time_ns);
+    chrome->batch_count = chrome->batch_ends = 0;
 }
 
 static int take_edge(void *context, const struct lapse_call_edge *edge)
 {
     struct chrome *chrome = context;
-    if (chrome->batch_count && (chrome->batch[0].thread != edge->thread ||
-                                chrome->batch[0].time_ns != edge->time_ns))
+    if (chrome->batch_ns != edge->time_ns || chrome->batch_thread != edge->thread) {
         flush_batch(chrome);
+        chrome->batch_ns = edge->time_ns;
+        chrome->batch_thread = edge->thread;
+    }
     if (chrome->batch_count == chrome->batch_capacity) {
         uint32_t capacity = chrome->batch_capacity ? chrome->batch_capacity * 2 : 64;
-        struct lapse_call_edge *batch = realloc(chrome->batch, capacity * sizeof *batch);
+        struct edge *batch = realloc(chrome->batch, capacity * sizeof *batch);
         if (!batch)
             return -ENOMEM;
         chrome->batch = batch;
         chrome->batch_capacity = capacity;
     }
-    chrome->batch[chrome->batch_count++] = *edge;
+    chrome->batch[chrome->batch_count++] = (struct edge){ edge->function, edge->inferred };
+    if (!edge->start)
+        chrome->batch_ends = chrome->batch_count;
     return chrome->output.error;
 }
 

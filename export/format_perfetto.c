@@ -361,16 +361,27 @@ static void lay_end(struct perfetto *perfetto, const char *at, char *body)
     perfetto->output.size += (size_t)(at - start);
 }
 
-static void send_event(struct perfetto *perfetto, uint64_t time_ns, enum event_type type,
-                       enum category category, uint64_t track, uint64_t name)
+static void send_begin(struct perfetto *perfetto, uint64_t time_ns, enum category category,
+                       uint64_t track, uint64_t name)
 {
     char *body, *at = lay_head(perfetto, time_ns, TRACK_EVENT, &body);
     if (!at)
         return;
     at = lay(at, KEY(3), category);
-    at = lay(at, KEY(9), type);
-    if (name)
-        at = lay(at, KEY(10), name);
+    at = lay(at, KEY(9), SLICE_BEGIN);
+    at = lay(at, KEY(10), name);
+    at = lay(at, KEY(11), track);
+    lay_end(perfetto, at, body);
+}
+
+/* It ends the innermost slice. With a category it would end the innermost one of that category, and
+ * of a call whose one edge is inferred the other may be proven. */
+static void send_end(struct perfetto *perfetto, uint64_t time_ns, uint64_t track)
+{
+    char *body, *at = lay_head(perfetto, time_ns, TRACK_EVENT, &body);
+    if (!at)
+        return;
+    at = lay(at, KEY(9), SLICE_END);
     at = lay(at, KEY(11), track);
     lay_end(perfetto, at, body);
 }
@@ -378,16 +389,16 @@ static void send_event(struct perfetto *perfetto, uint64_t time_ns, enum event_t
 static int on_edge(void *context, const struct lapse_call_edge *edge)
 {
     struct perfetto *perfetto = context;
-    uint64_t name = 0;
+    uint64_t track = thread_track(perfetto, edge->thread), name = edge->function + 1u;
     if (edge->start) {
-        name = edge->function + 1u;
         if (!perfetto->event_name_sent[edge->function])
             send_text(perfetto, EVENT_NAMES, name,
                       perfetto->profile->functions[edge->function].name);
         perfetto->event_name_sent[edge->function] = 1;
+        send_begin(perfetto, edge->time_ns, edge->inferred ? INFERRED : CALL, track, name);
+    } else {
+        send_end(perfetto, edge->time_ns, track);
     }
-    send_event(perfetto, edge->time_ns, edge->start ? SLICE_BEGIN : SLICE_END,
-               edge->inferred ? INFERRED : CALL, thread_track(perfetto, edge->thread), name);
     return perfetto->error ? perfetto->error : perfetto->output.error;
 }
 
@@ -413,7 +424,7 @@ static void change_labels(struct perfetto *perfetto, uint32_t thread, uint32_t l
     const struct lapse_profile *profile = perfetto->profile;
     uint64_t track = label_track(perfetto, thread);
     if (perfetto->labels[thread])
-        send_event(perfetto, time_ns, SLICE_END, LABEL, track, 0);
+        send_end(perfetto, time_ns, track);
     else
         send_track(perfetto, track, "labels", thread_track(perfetto, thread));
     perfetto->labels[thread] = labels;
@@ -426,7 +437,7 @@ static void change_labels(struct perfetto *perfetto, uint32_t thread, uint32_t l
                                  profile->label_sets[labels].labels[i].key,
                                  profile->label_sets[labels].labels[i].value);
     uint64_t name = text_iid(perfetto, *text ? text : "(none)");
-    send_event(perfetto, time_ns, SLICE_BEGIN, LABEL, track, name);
+    send_begin(perfetto, time_ns, LABEL, track, name);
 }
 
 static int on_sample(void *context, const struct lapse_profile_sample *sample)
@@ -470,7 +481,7 @@ static void close_spans(struct perfetto *perfetto, struct span_lane *lane, uint6
                         uint64_t until_ns)
 {
     while (lane->count && lane->ends[lane->count - 1] <= until_ns)
-        send_event(perfetto, lane->ends[--lane->count], SLICE_END, SPAN, track, 0);
+        send_end(perfetto, lane->ends[--lane->count], track);
 }
 
 enum { SPAN_LANES = 64 };
@@ -501,7 +512,7 @@ static void put_span(struct perfetto *perfetto, const struct lapse_profile_span 
     uint64_t track = span_track(perfetto, span->thread, at);
     if (lane->count == 1)
         send_track(perfetto, track, "spans", thread_track(perfetto, span->thread));
-    send_event(perfetto, span->start_ns, SLICE_BEGIN, SPAN, track, text_iid(perfetto, span->name));
+    send_begin(perfetto, span->start_ns, SPAN, track, text_iid(perfetto, span->name));
 }
 
 static int put_spans(struct perfetto *perfetto)
@@ -565,7 +576,7 @@ static int write_all(struct perfetto *perfetto, struct lapse_profile *profile,
     uint64_t end = lapse_profile_end(profile);
     for (uint32_t i = 0; i < profile->thread_count && !error; i++)
         if (perfetto->labels[i])
-            send_event(perfetto, end, SLICE_END, LABEL, label_track(perfetto, i), 0);
+            send_end(perfetto, end, label_track(perfetto, i));
     if (!error)
         error = put_spans(perfetto);
     struct losses losses = {

@@ -39,6 +39,11 @@ export function unsampled(name) {
         sample("5/6", "1.006000", 296500001, ["[not sampled]"]), "perf");
 }
 
+/* 20 ms of one call, a second of nothing, 20 ms of the same. */
+export function gapped(name) {
+    return imported(name, [1, 1.01, 2, 2.01].map((time) => `prog 5 ${time.toFixed(6)}: 10000000 cpu-clock: \n\t10 leaf+0x0 (prog)\n\t20 main+0x0 (prog)\n\n`).join(""), "perf");
+}
+
 /* Names that break out of badly written formats. Their weights tell them apart where a format
  * had to change a name. */
 export function hostile(name) {

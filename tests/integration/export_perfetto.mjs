@@ -7,7 +7,7 @@ import { openSync, closeSync } from "node:fs";
 import { dirname } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { everything, exported, figures, hostile, hostileWeights, recording, sorted } from "./export_files.mjs";
+import { everything, exported, figures, gapped, hostile, hostileWeights, recording, sorted } from "./export_files.mjs";
 
 /* protoc's text form: `name {`, `}`, `name: value`. A field that the schema lacks is a number: refused. */
 function decode(file) {
@@ -125,15 +125,35 @@ test("samples: threads, totals, self times", () => {
     assert.deepEqual(sorted(self), sorted(wanted.self));
 });
 
-test("slices nest and end on every track", () => {
+/* An end with a category closes the innermost slice of that category, without one the innermost slice. */
+function unended({ events }) {
     const open = new Map();
-    const order = trace.events.filter(({ type }) => type === 1 || type === 2).map((event, index) => ({ ...event, index })).sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.index - b.index));
-    for (const { type, track } of order) {
-        open.set(track, (open.get(track) ?? 0) + (type === 1 ? 1 : -1));
-        assert.ok(open.get(track) >= 0);
+    const order = events.filter(({ type }) => type === 1 || type === 2).map((event, index) => ({ ...event, index })).sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.index - b.index));
+    for (const { type, track, event } of order) {
+        const category = event.category_iids?.[0], stack = open.get(track) ?? [];
+        open.set(track, stack);
+        if (type === 1) {
+            stack.push(category);
+            continue;
+        }
+        assert.equal(category ? stack.lastIndexOf(category) : stack.length - 1, stack.length - 1);
+        assert.ok(stack.length > 0, "an end closes something");
+        stack.pop();
     }
-    assert.ok(order.length > 1000);
-    assert.deepEqual([...open.values()].filter((depth) => depth), []);
+    assert.ok(order.length > 0);
+    return [...open.values()].flat();
+}
+
+test("slices nest and end on every track", () => {
+    assert.ok(trace.events.length > 1000);
+    assert.deepEqual(unended(trace), []);
+});
+
+test("a call that was closed or opened by guess ends too", () => {
+    const guessed = load(exported("perfetto", gapped("gap"), ".pftrace"));
+    const inferred = [...guessed.interned.event_categories].find(([, category]) => category.name[0] === "inferred")[0];
+    assert.equal(guessed.events.filter(({ type, event }) => type === 1 && event.category_iids[0] === inferred).length, 2);
+    assert.deepEqual(unended(guessed), []);
 });
 
 test("processes, threads, spans, labels and categories", () => {

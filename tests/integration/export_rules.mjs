@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { everything, exported, figures, hostile, hostileWeights, imported, recording, run, unsampled } from "./export_files.mjs";
+import { everything, exported, figures, gapped, hostile, hostileWeights, imported, recording, run, unsampled } from "./export_files.mjs";
 
 const formats = ["folded", "pprof", "chrome", "perfetto", "speedscope", "firefox", "callgrind", "svg"];
 const input = recording("all", ...everything);
@@ -77,12 +77,31 @@ test("chrome: balanced, in order, named, from zero", () => {
     assert.equal(events.filter(({ ph }) => ph === "b").length, 4);
 });
 
-test("chrome: a thread that was off the CPU has its calls closed and opened, as inferred", () => {
-    const text = [1, 1.01, 2, 2.01].map((time) => `prog 5 ${time.toFixed(6)}: 10000000 cpu-clock: \n\t10 leaf+0x0 (prog)\n\t20 main+0x0 (prog)\n\n`).join("");
-    const edges = chromeEvents(imported("gap", text, "perf")).filter(({ ph }) => ph === "B" || ph === "E").map(({ ph, ts, name, cat }) => [ph, Math.round(ts), name, cat]);
-    assert.deepEqual(edges.slice(0, 2).map(([ph, , name, cat]) => [ph, name, cat]), [["B", "main", "call"], ["B", "leaf", "call"]]);
-    assert.ok(edges.some(([ph, ts, , cat]) => ph === "E" && ts < 1e6 && cat === "inferred"), JSON.stringify(edges));
-    assert.ok(edges.some(([ph, ts, , cat]) => ph === "B" && ts >= 1e6 && cat === "inferred"), JSON.stringify(edges));
+const gap = gapped("gap");
+
+test("chrome: a thread that was off the CPU has its calls closed, and opened as inferred", () => {
+    const edges = chromeEvents(gap).filter(({ ph }) => ph === "B" || ph === "E").map(({ ph, ts, name, cat }) => [ph, Math.round(ts) < 1e6, name, cat]);
+    assert.deepEqual(edges.slice(0, 6), [
+        ["B", true, "main", undefined], ["B", true, "leaf", undefined], ["E", true, "leaf", undefined], ["E", true, "main", undefined],
+        ["B", false, "main", "inferred"], ["B", false, "leaf", "inferred"]], JSON.stringify(edges));
+});
+
+/* Perfetto lets an end with a category or a name close the innermost open slice that has the same ones, not
+ * the innermost slice; one that finds none closes nothing. */
+test("chrome: every end closes what it should in Perfetto", () => {
+    for (const from of [input, bad, gap]) {
+        const open = new Map();
+        for (const { ph, tid, cat, name } of chromeEvents(from)) {
+            const stack = open.get(tid) ?? [];
+            open.set(tid, stack);
+            if (ph === "B")
+                stack.push({ cat, name });
+            else if (ph === "E")
+                assert.equal(stack.findLastIndex((slice) => (!cat || slice.cat === cat) && (!name || slice.name === name)), stack.length - 1);
+            if (ph === "E")
+                stack.pop();
+        }
+    }
 });
 
 test("svg: well formed, self-contained, with the figures", () => {
