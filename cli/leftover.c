@@ -14,11 +14,12 @@
 
 #include "../runtime/ring.h"
 #include "index.h"
+#include "leftover_text.h"
 #include "wire.h"
 
-enum { CHUNK_HEADER = 1, CHUNK_THREADS = 3, CHUNK_RAW = 6, CHUNK_COUNTERS = 11, CHUNK_SESSION = 15,
+enum { CHUNK_HEADER = 1, CHUNK_THREADS = 3, CHUNK_RAW = 6, CHUNK_LABELS = 9, CHUNK_SPANS = 10, CHUNK_COUNTERS = 11, CHUNK_SESSION = 15,
        CHUNK_RING_POSITION = 16 };
-enum { COUNTER_TICKS = 1, COUNTER_RECORDED = 3, COUNTERS = 32, RAW_NOT_SAMPLED = 4 };
+enum { COUNTER_TICKS = 1, COUNTER_RECORDED = 3, COUNTER_DROPPED_SPANS = 20, COUNTERS = 32, RAW_NOT_SAMPLED = 4 };
 #define WORDS_MOST (UINT64_C(1) << 22)
 #define CHUNK_FULL (LAPSE_CHUNK_MAX / 4 * 3)
 
@@ -28,6 +29,7 @@ struct spool_state {
     uint64_t position; /* of the ring, up to which its samples are in it */
     uint64_t counters[COUNTERS];
     struct lapse_map threads;
+    struct lapse_leftover_text text;
     bool is_cut;       /* what follows `end` is a chunk that was being written */
 };
 
@@ -134,6 +136,11 @@ static bool is_sample(const struct lapse_record *record)
     return record->kind == LAPSE_RECORD_SAMPLE || record->kind == LAPSE_RECORD_NOT_SAMPLED;
 }
 
+static bool is_kept(const struct lapse_record *record)
+{
+    return is_sample(record) || record->kind == LAPSE_RECORD_SPAN;
+}
+
 bool lapse_leftover_has_samples(const struct lapse_leftover *leftover)
 {
     struct lapse_ring ring = ring_of(leftover);
@@ -141,7 +148,7 @@ bool lapse_leftover_has_samples(const struct lapse_leftover *leftover)
     uint64_t *scratch = malloc(LAPSE_RECORD_WORDS_MAX * sizeof *scratch), position = 0;
     bool found = false;
     while (scratch && !found && next_record(&ring, &position, &record, scratch))
-        found = is_sample(&record);
+        found = is_kept(&record);
     free(scratch);
     return found;
 }
@@ -166,6 +173,10 @@ static int read_chunk(struct spool_state *state, struct lapse_wire_reader chunk)
             state->position = value;
         else if (field == CHUNK_COUNTERS)
             read_counters(state, body);
+        else if (field == CHUNK_LABELS && lapse_leftover_text_labels(&state->text, body))
+            return -ENOMEM;
+        else if (field == CHUNK_SPANS && lapse_leftover_text_span(&state->text, body))
+            return -ENOMEM;
         else if (field == CHUNK_THREADS && lapse_wire_next(&body, &field, &value, &none) == 1 &&
                  field == 1 && lapse_map_put(&state->threads, value, 1))
             return -ENOMEM;
@@ -225,8 +236,10 @@ static void put_header(struct lapse_wire *wire, const struct lapse_ring_control 
     lapse_wire_end(wire, mark);
 }
 
-static void put_sample(struct lapse_wire *wire, const struct lapse_record *record)
+static int put_sample(struct lapse_wire *wire, struct spool_state *state, const struct lapse_record *record)
 {
+    uint32_t labels;
+    int error = lapse_leftover_text_set(&state->text, wire, record, &labels);
     bool is_late = record->kind == LAPSE_RECORD_NOT_SAMPLED;
     size_t mark = lapse_wire_begin(wire, CHUNK_RAW);
     lapse_wire_uint(wire, 1, record->thread);
@@ -239,6 +252,24 @@ static void put_sample(struct lapse_wire *wire, const struct lapse_record *recor
     /* Flags of records are enum RawFlag but for this one; late ticks keep their number in the CFA. */
     lapse_wire_uint(wire, 5, is_late ? RAW_NOT_SAMPLED : record->flags & 3u);
     lapse_wire_uint(wire, 6, is_late ? 0 : record->cut_cfa);
+    lapse_wire_uint(wire, 7, labels);
+    lapse_wire_end(wire, mark);
+    return error;
+}
+
+/* One without a name would be shown as one of another kind. */
+static void put_span(struct lapse_wire *wire, struct spool_state *state, const struct lapse_record *record)
+{
+    const char *name = lapse_leftover_text_at(&state->text, record->cut_cfa);
+    if (!name) {
+        state->counters[COUNTER_DROPPED_SPANS]++;
+        return;
+    }
+    size_t mark = lapse_wire_begin(wire, CHUNK_SPANS);
+    lapse_wire_uint(wire, 1, record->thread);
+    lapse_wire_uint(wire, 2, record->weight_ns);
+    lapse_wire_uint(wire, 3, record->time_ns);
+    lapse_wire_string(wire, 4, name);
     lapse_wire_end(wire, mark);
 }
 
@@ -318,6 +349,7 @@ static int append(const struct lapse_leftover *leftover, int fd, struct spool_st
     struct lapse_ring ring = ring_of(leftover);
     struct lapse_record record;
     uint64_t position = state->position;
+    bool any = false;
     int error = 0;
     if (state->is_cut && ftruncate(fd, (off_t)state->end))
         return -errno;
@@ -326,17 +358,21 @@ static int append(const struct lapse_leftover *leftover, int fd, struct spool_st
     while (!error && next_record(&ring, &position, &record, scratch)) {
         if (record.kind == LAPSE_RECORD_THREAD_END)
             put_thread_end(wire, state, &record);
-        if (!is_sample(&record))
+        if (!is_kept(&record))
             continue;
+        any = true;
         error = put_thread(wire, state, &record);
-        put_sample(wire, &record);
-        ++*samples;
+        if (record.kind == LAPSE_RECORD_SPAN)
+            put_span(wire, state, &record);
+        else if (!error)
+            error = put_sample(wire, state, &record);
+        *samples += is_sample(&record);
         if (!error && wire->size > CHUNK_FULL) {
             lapse_wire_uint(wire, CHUNK_RING_POSITION, position);
             error = send(wire, state, fd, leftover->session_id);
         }
     }
-    if (error || !*samples)
+    if (error || !any)
         return error;
     lapse_wire_uint(wire, CHUNK_RING_POSITION, position);
     put_counters(wire, state, atomic_load_explicit(&ring.control->recorded, memory_order_relaxed));
@@ -354,6 +390,7 @@ int lapse_leftover_append(const struct lapse_leftover *leftover, int spool, uint
     if (!error)
         error = append(leftover, spool, &state, &wire, scratch, samples);
     lapse_map_free(&state.threads);
+    lapse_leftover_text_free(&state.text);
     free(scratch);
     free(bytes);
     return error;

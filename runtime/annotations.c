@@ -11,6 +11,7 @@
 #include "drain.h"
 #include "interpose_thread.h"
 #include "lapse.h"
+#include "news.h"
 #include "ring_file.h"
 #include "session.h"
 #include "state.h"
@@ -100,6 +101,7 @@ static int send(struct lapse_record *record)
             record->thread = own_number(&lapse_annotations);
         result = record->thread ? lapse_ring_record(record) : -ENOMEM;
         lapse_drain_start_if_needed();
+        lapse_news_look(record);
     }
     /* release: the record; pairs with the acquire of the stop */
     atomic_fetch_sub_explicit(&lapse_annotations_inside, 1, memory_order_release);

@@ -11,6 +11,7 @@
 #include "clocks.h"
 #include "drain.h"
 #include "message.h"
+#include "ring_file.h"
 #include "state.h"
 #include "store.h"
 #include "sys.h"
@@ -226,6 +227,13 @@ static bool put_nodes(struct lapse_store *store)
     return true;
 }
 
+/* Where a text is in the process: for who finds records that point there in the ring's file (ring_file.h). */
+static void put_address(struct lapse_store *store, uint32_t field, uint64_t address)
+{
+    if (lapse_ring_file_is_used())
+        lapse_wire_uint(&store->wire, field, address);
+}
+
 static bool put_labels(struct lapse_store *store)
 {
     char text[LABEL_BYTES];
@@ -241,6 +249,8 @@ static bool put_labels(struct lapse_store *store)
             lapse_wire_string(&store->wire, 1, text);
             lapse_store_host_string(text, sizeof text, store->label_pairs[set->first + i].value);
             lapse_wire_string(&store->wire, 2, text);
+            put_address(store, 3, store->label_pairs[set->first + i].key);
+            put_address(store, 4, store->label_pairs[set->first + i].value);
             lapse_wire_end(&store->wire, label);
         }
         lapse_wire_end(&store->wire, mark);
@@ -265,6 +275,7 @@ static bool put_spans(struct lapse_store *store)
         lapse_wire_uint(&store->wire, 2, span->start_ns);
         lapse_wire_uint(&store->wire, 3, span->end_ns);
         lapse_wire_string(&store->wire, 4, text);
+        put_address(store, 5, span->name);
         lapse_wire_end(&store->wire, mark);
     }
     store->span_count = 0;

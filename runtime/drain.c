@@ -23,7 +23,7 @@
 
 /* The drain thread's own. */
 static uint64_t scratch[LAPSE_RECORD_WORDS_MAX];
-static uint64_t interval_ns, next_scan_ns;
+static uint64_t interval_ns, next_scan_ns, turned_ns;
 
 static void take_records(void)
 {
@@ -174,6 +174,7 @@ void lapse_drain_reset(void)
     atomic_store_explicit(&lapse_drain.not_before_cpu_ns, lapse_drain.wary ? LAPSE_DRAIN_SINGLE : 0,
                           memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.requests, 0, memory_order_relaxed);
+    atomic_store_explicit(&lapse_drain.has_news, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.finished, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.error, 0, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.write_errors, 0, memory_order_relaxed);
@@ -242,6 +243,13 @@ bool lapse_drain_becomes(uint32_t to, uint32_t from)
                                                    memory_order_acquire);
 }
 
+/* News alone (news.h) waits until 10 ms after the last turn. */
+static bool can_wait(uint64_t now)
+{
+    return atomic_load_explicit(&lapse_drain.has_news, memory_order_relaxed) &&
+           now - turned_ns < INTERVAL_LEAST;
+}
+
 void lapse_drain_main(void)
 {
     lapse_drain_becomes(LAPSE_DRAIN_RUNNING, LAPSE_DRAIN_STARTING);
@@ -257,9 +265,16 @@ void lapse_drain_main(void)
         /* acquire: a request comes after its bell; pairs with the release in ring_bell */
         uint32_t bell = atomic_load_explicit(&lapse_drain.bell, memory_order_acquire);
         uint32_t requests = atomic_exchange_explicit(&lapse_drain.requests, 0, memory_order_acq_rel);
+        uint64_t wait = interval_ns, now = lapse_sys_clock(CLOCK_MONOTONIC);
+        if (!requests && can_wait(now)) {
+            lapse_sys_wait(&lapse_drain.bell, bell, INTERVAL_LEAST - (now - turned_ns));
+            continue;
+        }
+        /* acquire: the records that were told of; pairs with the release in lapse_news_look */
+        atomic_exchange_explicit(&lapse_drain.has_news, 0, memory_order_acquire);
         if (!turn(requests))
             break;
-        uint64_t wait = interval_ns, now = lapse_sys_clock(CLOCK_MONOTONIC);
+        turned_ns = now = lapse_sys_clock(CLOCK_MONOTONIC);
         if (lapse_runtime.end_ns > now && lapse_runtime.end_ns - now < wait)
             wait = lapse_runtime.end_ns - now;
         lapse_sys_wait(&lapse_drain.bell, bell, wait);

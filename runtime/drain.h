@@ -43,6 +43,7 @@ struct lapse_drain {
     /* Any thread to the drain thread. */
     _Atomic uint32_t bell;      /* futex: changes with every request */
     _Atomic uint32_t requests;  /* enum lapse_drain_request */
+    _Atomic uint32_t has_news;  /* the ring points at what the spool does not hold (news.h) */
     /* The drain thread to any. */
     _Atomic uint32_t alive;     /* thread id; the kernel sets 0 and wakes when the thread is gone */
     _Atomic uint32_t flushes;   /* futex: flush requests answered */

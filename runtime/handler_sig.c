@@ -13,6 +13,7 @@
 #include "clocks.h"
 #include "drain.h"
 #include "interpose.h"
+#include "news.h"
 #include "ring_file.h"
 #include "session.h"
 #include "state.h"
@@ -138,6 +139,7 @@ static LAPSE_SIGSAFE void record_tick(struct lapse_slot *slot, const ucontext_t 
         count(&slot->counts.weight, weight);
     }
     lapse_drain_start_if_needed();
+    lapse_news_look(&record);
 }
 
 /* The handler's own time: a share of the ticks is measured and stands for the others. */

@@ -7,6 +7,7 @@
 
 #include "drain.h"
 #include "message.h"
+#include "news.h"
 #include "state.h"
 #include "sys.h"
 
@@ -120,6 +121,7 @@ int lapse_ring_renew(bool shared)
         return result;
     if (shared)
         sign_ring(ring->control);
+    lapse_news_begin(path[0] != 0);
     result = lapse_ring_init(ring, ring->control, LAPSE_RING_WORDS, 0);
     /* relaxed: no handler and no drain thread yet */
     if (reserved < LAPSE_RING_SIZE)
@@ -139,6 +141,11 @@ void lapse_ring_file_retire(void)
     }
     lapse_sys(SYS_madvise, words, LAPSE_RING_SIZE - LAPSE_RING_CONTROL_SIZE, MADV_REMOVE);
     lapse_runtime.ring.control->owner.is_retired = 1;
+}
+
+bool lapse_ring_file_is_used(void)
+{
+    return path[0] != 0;
 }
 
 void lapse_ring_file_forget(void)

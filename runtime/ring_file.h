@@ -26,6 +26,8 @@ _Static_assert((LAPSE_RING_FIRST - LAPSE_RING_CONTROL_SIZE) / 8 % 2 == 0, "ring_
  * settings name a folder and it gives one. Returns 0 or -errno: what lies there may then be another
  * process's, and there can be no session. */
 int lapse_ring_renew(bool shared);
+/* Does the session's ring lie in a file? The drain thread, and who ends a session. */
+bool lapse_ring_file_is_used(void);
 /* lapse_ring_push into the session's ring, whose rest is reserved when that is needed. ring_file_sig.c. */
 LAPSE_SIGSAFE int lapse_ring_record(const struct lapse_record *record);
 /* Everything is written: remove this session's file, if there is one. The mapping stays. After a fork or

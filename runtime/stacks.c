@@ -124,12 +124,15 @@ static void forget_functions(struct lapse_store *store)
 static void know_module_of(struct lapse_store *store, uint64_t pc)
 {
     uint64_t now = lapse_sys_clock(CLOCK_MONOTONIC);
+    /* relaxed: what the walk of this stack met came with its record */
+    uint32_t met = atomic_load_explicit(&lapse_unwind_modules_met, memory_order_relaxed);
     if (lapse_modules_find(&store->modules, pc))
         return;
     /* relaxed: who unloads waits for the drain's answer, which orders */
-    if (store->modules_read_ns && now - store->modules_read_ns <= REREAD_NS &&
+    if (store->modules_read_ns && now - store->modules_read_ns <= REREAD_NS && met == store->modules_met &&
         !atomic_load_explicit(&lapse_store_unloading, memory_order_relaxed))
         return;
+    store->modules_met = met;
     if (lapse_store_read_modules(store, now))
         forget_functions(store);
 }

@@ -80,6 +80,7 @@ struct lapse_store {
 
     struct lapse_modules modules; /* as last read */
     uint64_t modules_read_ns;
+    uint32_t modules_met;         /* lapse_unwind_modules_met at that time */
     struct lapse_store_module *known;
     uint32_t known_count, known_capacity;
     struct lapse_memo *memo;

@@ -50,6 +50,11 @@ static struct probe {
 
 static unw_addr_space_t space;
 
+/* First addresses of modules that were met, each in the one place that is its own. */
+enum { MODULES_MET = 256 };
+static uintptr_t modules_met[MODULES_MET];
+_Atomic uint32_t lapse_unwind_modules_met;
+
 /* 1 while someone resolves. */
 static _Atomic uint32_t gate;
 
@@ -294,12 +299,32 @@ static uint64_t frame_part(uint8_t before, const uint8_t *code)
     return before == 0x55 && is_mov_rbp_rsp(code) ? LAPSE_RULE_RBP_PUSHED : 0;
 }
 
+static void note_module(uintptr_t start)
+{
+    uintptr_t *place = &modules_met[(start >> 12) % MODULES_MET];
+    if (*place == start)
+        return;
+    *place = start;
+    /* relaxed: read by the thread itself; by others as a hint */
+    atomic_fetch_add_explicit(&lapse_unwind_modules_met, 1, memory_order_relaxed);
+}
+
+/* What was there before this epoch may have made room for another module. */
+static void begin_epoch(uint64_t epoch)
+{
+    lapse_windows_reset(&lapse_resolver_windows);
+    memset(modules_met, 0, sizeof modules_met);
+    windows_epoch = epoch;
+}
+
 LAPSE_SIGSAFE int lapse_resolver_look_up(uint64_t epoch, uint64_t key)
 {
     if (epoch != windows_epoch)
-        lapse_windows_reset(&lapse_resolver_windows);
-    windows_epoch = epoch;
-    return lapse_unwind_table_find(&lapse_resolver_windows, key, &lapse_resolver_entry);
+        begin_epoch(epoch);
+    int result = lapse_unwind_table_find(&lapse_resolver_windows, key, &lapse_resolver_entry);
+    if (!result)
+        note_module(lapse_resolver_entry.map_start);
+    return result;
 }
 
 static uint64_t resolve(uint64_t epoch, uint64_t key, uint64_t *start)

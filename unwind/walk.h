@@ -3,6 +3,7 @@
 #ifndef LAPSE_UNWIND_WALK_H
 #define LAPSE_UNWIND_WALK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
@@ -76,6 +77,10 @@ uint64_t lapse_unwind_function(uint64_t pc, int *covered);
  * meanwhile that need a new rule are cut (LAPSE_WALK_GATE_CLOSED). */
 LAPSE_SIGSAFE int lapse_unwind_hold(void);
 LAPSE_SIGSAFE void lapse_unwind_release(void);
+
+/* Changes when a rule was asked for in a module that no rule was asked for before (or long before: few
+ * are remembered). Who walked has seen the change. */
+extern _Atomic uint32_t lapse_unwind_modules_met;
 
 /* Rules resolved but not kept because the cache was full. */
 uint64_t lapse_unwind_cache_full(void);
