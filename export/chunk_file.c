@@ -133,7 +133,9 @@ static int fill_window(struct lapse_chunk_file *file, uint64_t offset)
 {
     uint64_t left = file->size - offset;
     size_t wanted = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
-    if (!file->window && !(file->window = malloc(WINDOW_BYTES)))
+    if (!file->window) /* `size` never grows: what is enough now stays enough */
+        file->window = malloc(file->size < WINDOW_BYTES ? (size_t)file->size : WINDOW_BYTES);
+    if (!file->window)
         return -ENOMEM;
     file->window_offset = offset;
     file->window_size = 0;

@@ -15,7 +15,8 @@
 #define MODULE_SPAN (1ull << 33)
 #define MODULE_BASE (1ull << 36)
 #define BATCH 16384u                /* samples a chunk */
-#define EXPAND_MAX 20000000u        /* counts above: one sample a stack */
+#define FIRST_PENDING 64u           /* room for samples at first */
+#define EXPAND_MAX 20000000u        /* unless the caller says another bound */
 #define NAME_MAX_BYTES 65536u
 #define CHUNK_TAIL 32u              /* kept free for what every chunk ends with */
 
@@ -33,7 +34,7 @@ struct lapse_importer {
     FILE *to;
     int error;
     struct lapse_importer_head head;
-    uint64_t start_ns, end_ns, samples, moved;
+    uint64_t start_ns, end_ns, samples, moved, expand_max;
     struct lapse_wire wire;
     struct lapse_strings strings;
     struct lapse_intern module_keys, function_keys, location_keys, thread_keys, cells;
@@ -47,7 +48,7 @@ struct lapse_importer {
     uint32_t first_node; /* of the open chunk, 0 none yet */
     uint64_t session;    /* what every chunk repeats of the session's id */
     struct pending *pending;
-    uint32_t pending_count;
+    uint32_t pending_count, pending_capacity;
     struct cell *cell_sums;
 };
 
@@ -98,10 +99,10 @@ int lapse_importer_create(struct lapse_importer **out, FILE *to)
     if (!importer)
         return -ENOMEM;
     importer->to = to;
+    importer->expand_max = EXPAND_MAX;
     importer->wire.capacity = LAPSE_CHUNK_MAX - CHUNK_TAIL;
     importer->wire.bytes = malloc(LAPSE_CHUNK_MAX);
-    importer->pending = malloc(BATCH * sizeof *importer->pending);
-    int error = importer->wire.bytes && importer->pending ? 0 : -ENOMEM;
+    int error = importer->wire.bytes ? 0 : -ENOMEM;
     if (!error)
         error = lapse_call_tree_create(&importer->tree, &lapse_heap);
     if (error) {
@@ -110,6 +111,11 @@ int lapse_importer_create(struct lapse_importer **out, FILE *to)
     }
     *out = importer;
     return 0;
+}
+
+void lapse_importer_expand(struct lapse_importer *importer, uint64_t most)
+{
+    importer->expand_max = most;
 }
 
 void lapse_importer_destroy(struct lapse_importer *importer)
@@ -514,12 +520,31 @@ static void flush_samples(struct lapse_importer *importer)
 _Static_assert(42 * BATCH + 256 <= LAPSE_CHUNK_MAX - CHUNK_TAIL,
                "a batch of one thread fits into a chunk");
 
+/* Few samples want little room: many imports are small. */
+static bool make_pending_room(struct lapse_importer *importer)
+{
+    uint32_t capacity = importer->pending_capacity ? importer->pending_capacity * 2 : FIRST_PENDING;
+    if (importer->pending_capacity == BATCH) {
+        flush_samples(importer);
+        return true;
+    }
+    struct pending *pending = realloc(importer->pending, capacity * sizeof *pending);
+    if (!pending) {
+        fail(importer, -ENOMEM);
+        return false;
+    }
+    importer->pending = pending;
+    importer->pending_capacity = capacity;
+    return true;
+}
+_Static_assert(!(BATCH & (BATCH - 1)) && BATCH > FIRST_PENDING, "room is doubled up to a batch");
+
 static void add_pending(struct lapse_importer *importer, const struct pending *sample)
 {
     if (importer->error)
         return;
-    if (importer->pending_count == BATCH)
-        flush_samples(importer);
+    if (importer->pending_count == importer->pending_capacity && !make_pending_room(importer))
+        return;
     importer->pending[importer->pending_count] = *sample;
     importer->pending[importer->pending_count].order = importer->pending_count;
     importer->pending_count++;
@@ -595,11 +620,11 @@ static void expand_cells(struct lapse_importer *importer)
     if (importer->cells.count)
         lapse_importer_note(importer,
                             "the input had no times: those shown follow from the weights");
-    if (total > EXPAND_MAX)
+    if (total > importer->expand_max)
         lapse_importer_note(importer, "the input had too many counts: each stack is one sample");
     for (uint32_t i = 0; i < importer->cells.count; i++) {
         uint64_t count = importer->cell_sums[i].count;
-        if (total > EXPAND_MAX || (!count && importer->cell_sums[i].weight_ns))
+        if (total > importer->expand_max || (!count && importer->cell_sums[i].weight_ns))
             count = count || importer->cell_sums[i].weight_ns ? 1 : 0;
         expand_cell(importer, i, count, clocks);
     }

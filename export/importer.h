@@ -30,6 +30,9 @@ struct lapse_importer_head {
 
 /* Returns 0 or -ENOMEM. `to` stays the caller's. */
 int lapse_importer_create(struct lapse_importer **importer, FILE *to);
+/* Samples without times become a sample for each count, up to so many in all (20 million unless
+ * said); of more, each stack is one sample. */
+void lapse_importer_expand(struct lapse_importer *importer, uint64_t most);
 /* To be called once, before the first sample. */
 void lapse_importer_head(struct lapse_importer *importer, const struct lapse_importer_head *head);
 
