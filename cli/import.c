@@ -42,16 +42,13 @@ static lapse_import_reader *find_reader(const char *name)
     return NULL;
 }
 
-/* A head of `perf script` ends with a colon, a folded line with a number. */
+/* The first line that is no comment tells. */
 static lapse_import_reader *guess_text(char *text)
 {
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        size_t size = strlen(line);
-        while (size && isspace((unsigned char)line[size - 1]))
-            size--;
-        if (size && line[0] != '#')
-            return line[size - 1] == ':' ? lapse_import_perf : lapse_import_folded;
+        if (line[strspn(line, " \t\r")] && line[0] != '#')
+            return lapse_import_is_perf(line) ? lapse_import_perf : lapse_import_folded;
     }
     return lapse_import_folded;
 }

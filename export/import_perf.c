@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Text of `perf script` -> recording. A sample is a line
  *     comm pid/tid [cpu] seconds.fraction: period event:
- * (pid, cpu and period may be missing), then a line per frame, leaf first,
+ * of which all but time or event may be missing, then a line per frame, leaf first,
  *     address symbol+0xoffset (module)
- * with inlined functions marked `(inlined)` before the one they are in, then an empty line. Times are
- * kept. Periods of clock events are nanoseconds; those of others are taken as such, with a note.
+ * with inlined functions marked `(inlined)` before the one they are in, then an empty line; without
+ * call chains the one frame ends the first line. Times are kept. Periods of clock events are
+ * nanoseconds; those of others are taken as such, with a note. Of several events one is taken: a clock,
+ * else the one with most samples. Read twice, once to choose it.
  * Called by `lapse import`. Offline only. */
 #include <ctype.h>
 #include <errno.h>
@@ -17,19 +19,30 @@
 
 #define DEPTH_MAX 65536u
 #define INLINES_MAX 256u
+#define EVENTS_MAX 32u
+#define EVENT_NAME_MAX 128u
+#define COMMAND_MAX 1024u /* of a command */
+#define BLANKS " \t\r\n\v\f"
+
+struct perf_event { char name[EVENT_NAME_MAX]; uint64_t count; };
 
 struct perf_import {
     struct lapse_importer *importer;
     const struct lapse_import_input *input;
+    struct perf_event events[EVENTS_MAX];
+    uint32_t event_count;
+    const struct perf_event *event; /* whose samples are taken */
     struct lapse_imported_sample sample;
-    bool open;            /* a sample's head was read */
+    bool begun;       /* the recording's head is written */
+    bool open;        /* a sample's head was read */
+    bool flat;        /* its one frame stood in the head's line */
+    bool passed_over; /* the lines are those of a sample of another event */
     uint32_t first_pid;
     uint32_t *leaf_first, *root_first;
     uint32_t depth;
     struct lapse_imported_line inlined[INLINES_MAX]; /* innermost first, their function is to come */
     uint32_t inlined_count;
-    uint64_t period_sum, samples, skipped;
-    bool noted_unit;
+    uint64_t samples, skipped, left_out;
 };
 
 /* Seconds with up to nine decimals, exact. Returns where the number ends, NULL for none. */
@@ -50,96 +63,6 @@ static const char *parse_seconds(const char *text, uint64_t *time_ns)
     return at;
 }
 
-/* The word before `end` that is a number or two with a slash; *start is where it begins. */
-static bool parse_ids(const char *line, const char *end, uint32_t *pid, uint32_t *tid,
-                      const char **start)
-{
-    while (end > line && isspace((unsigned char)end[-1]))
-        end--;
-    const char *at = end;
-    while (at > line && (isdigit((unsigned char)at[-1]) || at[-1] == '/'))
-        at--;
-    if (at == end || at == line || !isspace((unsigned char)at[-1]))
-        return false;
-    char *stop;
-    *pid = *tid = (uint32_t)strtoul(at, &stop, 10);
-    if (*stop == '/')
-        *tid = (uint32_t)strtoul(stop + 1, &stop, 10);
-    *start = at;
-    return stop == end;
-}
-
-/* Find `seconds:` from the left; what is before it are cpu, ids and the command's name. */
-static const char *parse_head(struct perf_import *import, char *line, uint32_t *pid)
-{
-    for (const char *at = line; *at; at++) {
-        uint64_t time_ns;
-        uint32_t tid;
-        const char *after, *ids_end = at, *name_end;
-        if (!isdigit((unsigned char)*at) || at == line || !isspace((unsigned char)at[-1]))
-            continue;
-        after = parse_seconds(at, &time_ns);
-        if (!after || *after != ':')
-            continue;
-        while (ids_end > line && isspace((unsigned char)ids_end[-1]))
-            ids_end--;
-        if (ids_end > line && ids_end[-1] == ']') /* [cpu] */
-            while (ids_end > line && *--ids_end != '[') {}
-        if (!parse_ids(line, ids_end, pid, &tid, &name_end))
-            continue;
-        while (name_end > line && isspace((unsigned char)name_end[-1]))
-            name_end--;
-        while (isspace((unsigned char)*line) && line < name_end)
-            line++;
-        char *name = strndup(line, (size_t)(name_end - line));
-        if (!name)
-            return NULL;
-        if (import->first_pid && *pid != import->first_pid) {
-            char *longer = NULL;
-            if (asprintf(&longer, "%s (pid %u)", name, *pid) > 0) {
-                free(name);
-                name = longer;
-            }
-        }
-        if (!import->first_pid) {
-            struct lapse_importer_head head = {
-                .program = name, .pid = *pid, .period_ns = import->input->period_ns,
-                .identity = lapse_hash_bytes(line, strlen(line)),
-            };
-            import->first_pid = *pid ? *pid : 1;
-            lapse_importer_head(import->importer, &head);
-        }
-        import->sample.thread = lapse_importer_thread(import->importer, tid ? tid : 1, name);
-        import->sample.time_ns = time_ns + 1; /* 0 would mean none */
-        free(name);
-        return after + 1;
-    }
-    return NULL;
-}
-
-/* `period event:` or `event:`. */
-static void parse_event(struct perf_import *import, const char *text)
-{
-    char *end;
-    while (isspace((unsigned char)*text))
-        text++;
-    uint64_t period = strtoull(text, &end, 10);
-    bool has_period = end > text && isspace((unsigned char)*end);
-    while (has_period && isspace((unsigned char)*end))
-        end++;
-    const char *event = has_period ? end : text;
-    bool is_clock = strstr(event, "cpu-clock") || strstr(event, "task-clock");
-    import->sample.weight_ns = has_period && period ? period : import->input->period_ns;
-    if (has_period && !is_clock && !import->noted_unit && *event) {
-        char note[256];
-        size_t size = strcspn(event, ": \t\n");
-        snprintf(note, sizeof note, "weights are counts of %.*s, shown as nanoseconds",
-                 size < 128 ? (int)size : 128, event);
-        lapse_importer_note(import->importer, note);
-        import->noted_unit = true;
-    }
-}
-
 static void close_sample(struct perf_import *import)
 {
     if (!import->open)
@@ -153,24 +76,29 @@ static void close_sample(struct perf_import *import)
     import->samples++;
 }
 
-/* The last `(...)` of a line; cuts it off. */
+/* The `(...)` after a blank that ends a line, and whose text may have more of them; cuts it off. */
 static char *take_module(char *line)
 {
-    size_t size = strlen(line);
+    size_t size = strlen(line), open, depth = 0;
+    char *from = NULL;
     while (size && isspace((unsigned char)line[size - 1]))
         line[--size] = 0;
     if (!size || line[size - 1] != ')')
         return NULL;
-    char *open = strrchr(line, '('), *spaced = NULL;
-    for (char *at = line; (at = strstr(at, " (")); at++)
-        spaced = at;
-    if (spaced)
-        open = spaced + 1;
-    if (!open)
+    for (open = size; open > 0; open--) {
+        depth += line[open - 1] == ')';
+        if (line[open - 1] == '(' && !--depth)
+            break;
+    }
+    if (open > 1 && line[open - 2] == ' ')
+        from = line + open - 2;
+    for (char *at = line; !open && (at = strstr(at, " (")); at++) /* not balanced */
+        from = at;
+    if (!from)
         return NULL;
     line[size - 1] = 0;
-    *open = 0;
-    return open + 1;
+    *from = 0;
+    return from + 2;
 }
 
 /* Cut `+0x1f` and blanks off the end of a symbol. */
@@ -190,7 +118,7 @@ static void read_frame(struct perf_import *import, char *line)
     while (isspace((unsigned char)*line))
         line++;
     unsigned long long address = strtoull(line, &symbol, 16);
-    if (symbol == line || import->depth == DEPTH_MAX) {
+    if (symbol == line || (*symbol && !isspace((unsigned char)*symbol)) || import->depth == DEPTH_MAX) {
         import->skipped++;
         return;
     }
@@ -221,67 +149,286 @@ static void read_frame(struct perf_import *import, char *line)
     import->leaf_first[import->depth++] = lapse_importer_location(import->importer, lines, count);
 }
 
-static void read_line(struct perf_import *import, char *line)
+/* The words of a line; a head has few, of a longer line the first ones count. */
+struct word { char *at; size_t size; };
+enum { WORDS_MAX = 48 };
+
+static uint32_t split(char *line, struct word *words)
 {
-    uint32_t pid;
-    if (!line[strspn(line, " \t\r\n")]) {
-        close_sample(import);
+    uint32_t count = 0;
+    while (count < WORDS_MAX) {
+        line += strspn(line, BLANKS);
+        if (!*line)
+            break;
+        words[count] = (struct word){ line, strcspn(line, BLANKS) };
+        line += words[count++].size;
+    }
+    return count;
+}
+
+static bool is_all(const struct word *word, const char *characters)
+{
+    return word->size && strspn(word->at, characters) >= word->size;
+}
+
+static bool is_number(const struct word *word) { return is_all(word, "0123456789"); }
+static bool is_hex(const struct word *word) { return is_all(word, "0123456789abcdef"); }
+static bool is_cpu(const struct word *word)
+{
+    return word->size > 2 && *word->at == '[' && word->at[word->size - 1] == ']' &&
+           strspn(word->at + 1, "0123456789") == word->size - 2;
+}
+
+static bool is_time(const struct word *word, uint64_t *time_ns)
+{
+    const char *after = parse_seconds(word->at, time_ns);
+    return after && *after == ':' && after + 1 == word->at + word->size;
+}
+
+/* `123` or `123/124`. */
+static bool is_ids(const struct word *word, uint32_t *pid, uint32_t *tid)
+{
+    char *stop;
+    if (!isdigit((unsigned char)*word->at))
+        return false;
+    *pid = *tid = (uint32_t)strtoul(word->at, &stop, 10);
+    if (*stop == '/' && isdigit((unsigned char)stop[1]))
+        *tid = (uint32_t)strtoul(stop + 1, &stop, 10);
+    return stop == word->at + word->size;
+}
+
+/* What a sample begins with. The event's name is empty when the fields do not have it. */
+struct head { uint32_t pid, tid; uint64_t time_ns, period; struct word name, event; char *rest; };
+
+/* What stands before word `at`: name, ids and cpu, of which any may be missing. */
+static bool parse_owner(const struct word *words, uint32_t at, struct head *head)
+{
+    if (at && is_cpu(&words[at - 1]))
+        at--;
+    bool has_ids = at && is_ids(&words[at - 1], &head->pid, &head->tid);
+    at -= has_ids;
+    if (at)
+        head->name = (struct word){
+            words->at, (size_t)(words[at - 1].at + words[at - 1].size - words->at),
+        };
+    return has_ids;
+}
+
+/* A period and a name that ends with a colon, both optional; `rest` is what follows. */
+static void parse_event(const struct word *words, uint32_t count, uint32_t at, struct head *head)
+{
+    if (at < count && is_number(&words[at]))
+        head->period = strtoull(words[at++].at, NULL, 10);
+    if (at < count && words[at].at[words[at].size - 1] == ':') {
+        head->event = (struct word){ words[at].at, words[at].size - 1 };
+        at++;
+    }
+    head->rest = at < count ? words[at].at : words[count - 1].at + words[count - 1].size;
+}
+
+/* The time is the first word that looks like one. Without times the event, which ids must precede,
+ * tells a head. */
+static bool parse_head(char *line, struct head *head)
+{
+    struct word words[WORDS_MAX];
+    uint32_t count = split(line, words), at = 0;
+    *head = (struct head){ .tid = 1, .name.at = line };
+    while (at < count && !is_time(&words[at], &head->time_ns))
+        at++;
+    if (at < count) {
+        head->time_ns++; /* 0 would mean none */
+        parse_owner(words, at, head);
+        parse_event(words, count, at + 1, head);
+        return true;
+    }
+    head->time_ns = 0;
+    for (at = 2; at < count; at++) {
+        if (words[at].at[words[at].size - 1] != ':')
+            continue;
+        struct head with_period = *head;
+        if (is_number(&words[at - 1]) && parse_owner(words, at - 1, &with_period) &&
+            with_period.name.size) {
+            *head = with_period;
+            parse_event(words, count, at - 1, head);
+            return true;
+        }
+        if (parse_owner(words, at, head) && head->name.size) {
+            parse_event(words, count, at, head);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool lapse_import_is_perf(char *line)
+{
+    struct head head;
+    return parse_head(line, &head) && !memchr(line, ';', (size_t)(head.rest - line));
+}
+
+static bool is_clock(const char *event)
+{
+    return strstr(event, "cpu-clock") || strstr(event, "task-clock");
+}
+
+static bool is_event(const struct perf_event *event, const struct word *name)
+{
+    return strlen(event->name) == name->size && !memcmp(event->name, name->at, name->size);
+}
+
+/* First pass: counts the samples of each event. Those of one are taken: counts of two are no sum. */
+static void count_event(struct perf_import *import, const struct word *name)
+{
+    uint32_t i = 0;
+    if (name->size >= EVENT_NAME_MAX)
+        return;
+    while (i < import->event_count && !is_event(&import->events[i], name))
+        i++;
+    if (i == EVENTS_MAX)
+        return;
+    if (i == import->event_count)
+        memcpy(import->events[import->event_count++].name, name->at, name->size);
+    import->events[i].count++;
+}
+
+static void choose_event(struct perf_import *import)
+{
+    for (uint32_t i = 0; i < import->event_count; i++) {
+        const struct perf_event *event = &import->events[i], *best = import->event;
+        bool better = !best || (is_clock(event->name) != is_clock(best->name)
+                                    ? is_clock(event->name) : event->count > best->count);
+        if (better)
+            import->event = event;
+    }
+}
+
+static void begin_recording(struct perf_import *import, const struct head *head, const char *name)
+{
+    const char *event = import->event->name;
+    struct lapse_importer_head recording = {
+        .program = name, .pid = head->pid, .period_ns = import->input->period_ns,
+        .identity = lapse_hash_bytes(name, strlen(name)),
+    };
+    lapse_importer_head(import->importer, &recording);
+    import->begun = true;
+    import->first_pid = head->pid;
+    if (head->period && *event && !is_clock(event)) {
+        char note[EVENT_NAME_MAX + 64];
+        snprintf(note, sizeof note, "weights are counts of %s, shown as nanoseconds", event);
+        lapse_importer_note(import->importer, note);
+    }
+}
+
+static void begin_sample(struct perf_import *import, const struct head *head)
+{
+    char *name = NULL;
+    int size = (int)(head->name.size < COMMAND_MAX ? head->name.size : COMMAND_MAX);
+    if (!is_event(import->event, &head->event)) {
+        import->left_out++;
         return;
     }
-    if (line[0] == '#')
+    size = import->first_pid && head->pid && head->pid != import->first_pid
+               ? asprintf(&name, "%.*s (pid %u)", size, head->name.at, head->pid)
+               : asprintf(&name, "%.*s", size, head->name.at);
+    if (size < 0)
         return;
-    if (import->open && isspace((unsigned char)line[0])) {
-        read_frame(import, line);
-        return;
-    }
-    close_sample(import);
-    const char *event = parse_head(import, line, &pid);
-    if (!event) {
-        import->skipped++;
-        return;
-    }
+    if (!import->begun)
+        begin_recording(import, head, *name ? name : import->input->name);
+    import->sample = (struct lapse_imported_sample){
+        .thread = lapse_importer_thread(import->importer, head->tid ? head->tid : 1, name),
+        .time_ns = head->time_ns, .count = 1,
+        .weight_ns = head->period ? head->period : import->input->period_ns,
+    };
+    free(name);
     import->open = true;
     import->depth = import->inlined_count = 0;
-    parse_event(import, event);
+    /* Without call chains the one frame stands behind the event. */
+    struct word first = { head->rest, strcspn(head->rest, BLANKS) };
+    import->flat = first.size >= 4 && is_hex(&first);
+    if (import->flat)
+        read_frame(import, head->rest);
+}
+
+static void read_line(struct perf_import *import, char *line)
+{
+    struct head head;
+    if (!line[strspn(line, BLANKS)]) {
+        close_sample(import);
+    } else if (line[0] == '#') {
+        return;
+    } else if (line[0] != '\t' && parse_head(line, &head)) {
+        close_sample(import);
+        import->passed_over = false;
+        begin_sample(import, &head);
+        import->passed_over = !import->open;
+    } else if (import->open && isspace((unsigned char)line[0])) {
+        if (import->flat)
+            import->depth = 0; /* what stood behind the event was no frame */
+        import->flat = false;
+        read_frame(import, line);
+    } else if (!import->passed_over) {
+        close_sample(import);
+        import->skipped++;
+    }
+}
+
+static void note_count(struct perf_import *import, uint64_t count, const char *what)
+{
+    char note[EVENT_NAME_MAX + 128];
+    if (!count)
+        return;
+    snprintf(note, sizeof note, "%llu %s", (unsigned long long)count, what);
+    lapse_importer_note(import->importer, note);
+}
+
+static int read_all(struct perf_import *import)
+{
+    char *line = NULL, others[EVENT_NAME_MAX + 64];
+    size_t capacity = 0;
+    struct head head;
+    FILE *from = import->input->from;
+    while (getline(&line, &capacity, from) > 0)
+        if (line[0] != '\t' && line[0] != '#' && parse_head(line, &head))
+            count_event(import, &head.event);
+    choose_event(import);
+    rewind(from);
+    while (import->event && getline(&line, &capacity, from) > 0)
+        read_line(import, line);
+    free(line);
+    if (ferror(from))
+        return -EIO;
+    if (!import->event)
+        return -EBADMSG;
+    close_sample(import);
+    if (!import->samples)
+        return -EBADMSG;
+    snprintf(others, sizeof others, "samples of other events than %s were left out",
+             import->event->name);
+    note_count(import, import->left_out, others);
+    note_count(import, import->skipped, "lines were not understood");
+    return 0;
 }
 
 int lapse_import_perf(struct lapse_importer *importer, const struct lapse_import_input *input,
                       char *error, size_t error_size)
 {
     struct perf_import *import = calloc(1, sizeof *import);
-    char *line = NULL, note[96];
-    size_t capacity = 0;
-    int result = import ? 0 : -ENOMEM;
+    int result = -ENOMEM;
     if (import) {
         *import = (struct perf_import){
             .importer = importer, .input = input,
             .leaf_first = malloc(DEPTH_MAX * sizeof *import->leaf_first),
             .root_first = malloc(DEPTH_MAX * sizeof *import->root_first),
         };
-        if (!import->leaf_first || !import->root_first)
-            result = -ENOMEM;
-    }
-    while (!result && getline(&line, &capacity, input->from) > 0)
-        read_line(import, line);
-    if (!result)
-        close_sample(import);
-    if (!result && ferror(input->from))
-        result = -EIO;
-    if (!result && !import->samples)
-        result = -EBADMSG;
-    if (!result && import->skipped) {
-        snprintf(note, sizeof note, "%llu lines were not understood",
-                 (unsigned long long)import->skipped);
-        lapse_importer_note(importer, note);
-    }
-    if (result)
-        snprintf(error, error_size, "%s: %s", input->name,
-                 result == -EBADMSG ? "no sample of `perf script` found" : strerror(-result));
-    free(line);
-    if (import) {
+        if (import->leaf_first && import->root_first)
+            result = read_all(import);
         free(import->leaf_first);
         free(import->root_first);
     }
     free(import);
+    if (result)
+        snprintf(error, error_size, "%s: %s", input->name,
+                 result == -EBADMSG ? "no sample of `perf script` found: its fields must have times, or "
+                                      "command, thread and event" : strerror(-result));
     return result;
 }

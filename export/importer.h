@@ -83,6 +83,9 @@ typedef int lapse_import_reader(struct lapse_importer *importer,
 lapse_import_reader lapse_import_folded, lapse_import_pprof, lapse_import_perf,
     lapse_import_speedscope;
 
+/* Whether a line begins a sample of `perf script`. */
+bool lapse_import_is_perf(char *line);
+
 /* Read all of a file, unpacked if it is gzip. The caller frees. Inputs above a bound are refused. */
 int lapse_import_slurp(FILE *from, char **bytes, size_t *size);
 

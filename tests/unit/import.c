@@ -198,6 +198,76 @@ Test(import, perf_script_keeps_threads_and_times)
     lapse_profile_close(profile);
 }
 
+/* What `perf script` prints depends on how was recorded and on -F. Each line of heads is the same two
+ * samples: leaf under main, and main alone. */
+Test(import, perf_script_in_all_its_field_selections)
+{
+    static const char *const heads[][2] = {
+        { "prog 12 1.000001:   5000000 cpu-clock: ", "prog 12 1.000002:   5000000 cpu-clock: " },
+        { "prog 12/13 [001] 1.000001:   5000000 cpu-clock:u: ", "prog 12/13 [000] 1.000002:   5000000 cpu-clock:u: " },
+        { "        prog    12 1.000001: cpu-clock: ", "   my prog 7    12 1.000002: cpu-clock: " },
+        { "[kworker/0:1] 12 1.000001: cycles: ", "a [b] 1 12 1.000002: cycles: " },
+        { "prog 12 cpu-clock: ", "7 12 cpu-clock: " },
+        { "prog 12/12 5000000 cpu-clock: ", "a b: 3 12/13   5000000 cpu-clock: " },
+        { "1.000001: cpu-clock: ", "1.000002: cpu-clock: " },
+        { "prog 12 1.000001:    5000000 ", "prog 12 1.000002:    5000000 " },
+        { "prog [002] 1.000001: ", "prog [002] 1.000002: " },
+        { "prog 12 [000] 1.000001: sched:sched_switch: prev_comm=prog prev_pid=12 ==> next_comm=dead",
+          "prog 12 [000] 1.000002: sched:sched_switch: prev_comm=a: ==> next_comm=b 3.5: x" },
+    };
+    static const char *const line_ends[] = { "\n", "\r\n" };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        for (size_t j = 0; j < 2; j++) {
+            char text[1024], *first = strdup(heads[i][0]);
+            const char *end = line_ends[j];
+            snprintf(text, sizeof text, "%s%s\t    7f01 leaf+0x1 (/x (deleted))%s\t    7f02 main+0x2 (/a (b)/x)%s%s"
+                     "%s%s\t    7f03 main+0x3 (/a (b)/x)%s%s", heads[i][0], end, end, end, end, heads[i][1], end, end, end);
+            cr_expect(lapse_import_is_perf(first), "%s", first);
+            expect_folded(lapse_import_perf, text, &in_ns, "main 5000000\nmain;leaf 5000000\n");
+            free(first);
+        }
+}
+
+Test(import, perf_script_without_call_chains)
+{
+    expect_folded(lapse_import_perf,
+                  "            bash 7 5.000001:    4000000 cpu-clock:      7f0000001234 f(int (*)(char))+0x4a (/lib/a)\n"
+                  "              dd 8 5.000002:    4000000 cpu-clock:      7f0000001235 [unknown] ([unknown])\n"
+                  "          bad ad 8 5.000003:    4000000 cpu-clock:      7f0000001236 f(int (*)(char))+0x4b (/lib/a)\n",
+                  &in_ns, "0x7f0000001235 4000000\nf(int (*)(char)) 8000000\n");
+}
+
+/* Counts of two events are no sum: the clock's samples are taken, or those of the one that has most. */
+Test(import, perf_script_of_several_events)
+{
+    static const char clock[] = "a 1 1.0: 1 page-faults: \n\t10 f+0x1 (x)\n\na 1 1.1: 7000 task-clock: \n\t10 g+0x1 (x)\n\n"
+                                "a 1 1.2: 1 page-faults: \n\t10 h+0x1 (x)\n\n";
+    static const char most[] = "a 1 1.0: 9 cache-misses: \n\t10 f+0x1 (x)\n\na 1 1.1: 20 cycles: \n\t10 g+0x1 (x)\n\n"
+                               "a 1 1.2: 30 cycles: \n\t10 g+0x1 (x)\n\n";
+    const char *copy = path_of("copy.lapse");
+    char error[256];
+    struct lapse_profile *profile;
+    expect_folded(lapse_import_perf, most, &in_ns, "g 50\n");
+    expect_folded(lapse_import_perf, clock, &in_ns, "g 7000\n");
+    import_text(lapse_import_perf, (struct text){ (char *)(uintptr_t)clock, sizeof clock - 1 }, copy);
+    cr_assert_eq(lapse_profile_open(&profile, &copy, 1, &(struct lapse_profile_options){ 0 }, error, sizeof error), 0);
+    bool told = false;
+    for (uint32_t i = 0; i < profile->note_count; i++)
+        told |= strstr(profile->notes[i], "2 samples of other events than task-clock were left out") != NULL;
+    cr_expect(told);
+    lapse_profile_close(profile);
+}
+
+Test(import, folded_text_is_no_perf_script)
+{
+    static const char *const lines[] = { "a;b 3", "main 4", "operator new 12 5", "a;b 12 c: 3", "x:1:2 5" };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char *line = strdup(lines[i]);
+        cr_expect_not(lapse_import_is_perf(line), "%s", lines[i]);
+        free(line);
+    }
+}
+
 Test(import, folded_with_threads_decimals_and_comments)
 {
     expect_folded(lapse_import_folded, "# a comment\n[pool tid=12];a;b c 3\na;b c 1.6\r\n\nx 0\n",
