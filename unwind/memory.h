@@ -12,8 +12,14 @@
 
 #include "walk.h"
 
+#define LAPSE_PAGE_BYTES 4096
+
 /* Copy up to `size` bytes; returns how many could be read from `from` on. */
 LAPSE_SIGSAFE size_t lapse_memory_read(void *to, uintptr_t from, size_t size);
+
+/* May the page of `at` be read without waiting for it? One that is not in memory may never come: a host that
+ * serves its own page faults (userfaultfd) would be waited for in its own thread. */
+LAPSE_SIGSAFE int lapse_memory_is_present(uintptr_t at);
 
 /* A few pieces of memory as they were when first read: one system call serves many small reads, and
  * the upper steps of a search are the same each time. Empty it before each question that must see

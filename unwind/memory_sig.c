@@ -63,6 +63,14 @@ LAPSE_SIGSAFE size_t lapse_memory_read(void *to, uintptr_t from, size_t size)
     return size;
 }
 
+LAPSE_SIGSAFE int lapse_memory_is_present(uintptr_t at)
+{
+    unsigned char present = 0;
+    uintptr_t page = at & ~(uintptr_t)(LAPSE_PAGE_BYTES - 1);
+    long result = lapse_system_call3(SYS_mincore, (long)page, LAPSE_PAGE_BYTES, (long)&present);
+    return result == 0 ? present & 1 : result != -ENOMEM; /* refused: not known to be absent */
+}
+
 LAPSE_SIGSAFE void lapse_windows_reset(struct lapse_windows *windows)
 {
     for (uint32_t i = 0; i < windows->count; i++)

@@ -40,8 +40,17 @@ LAPSE_SIGSAFE int lapse_stack_read_piece(struct lapse_stack_view *view, uintptr_
                                          uint64_t *value)
 {
     if (at < view->piece_base || at - view->piece_base + sizeof *value > view->piece_size) {
+        size_t size = LAPSE_PAGE_BYTES - at % LAPSE_PAGE_BYTES; /* no page that nobody asked for */
+        if (size < sizeof *value)
+            size = sizeof *value;
+        if (size > sizeof view->piece)
+            size = sizeof view->piece;
         view->piece_base = at;
-        view->piece_size = (uint32_t)lapse_memory_read(view->piece, at, sizeof view->piece);
+        view->piece_size = 0;
+        if (!lapse_memory_is_present(at) ||
+            (size == sizeof *value && !lapse_memory_is_present(at + size - 1)))
+            return 0;
+        view->piece_size = (uint32_t)lapse_memory_read(view->piece, at, size);
         if (view->piece_size < sizeof *value)
             return 0;
     }
