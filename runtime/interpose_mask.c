@@ -112,8 +112,13 @@ static struct parcel {
     siginfo_t info;
 } parcels[PARCELS];
 
+/* The thread that waited for the signal last (sigwait and its family): the one that wants it where all block
+ * it. Were it made pending in another, that one's ticks would stay behind it. */
+static atomic_int waiter;
+
 void lapse_mask_fork_child(void)
 {
+    atomic_store_explicit(&waiter, 0, memory_order_relaxed);
     atomic_store_explicit(&main_wished, &wished, memory_order_relaxed);
     for (int i = 0; i < PARCELS; i++)
         atomic_store_explicit(&parcels[i].used, false, memory_order_relaxed);
@@ -155,6 +160,19 @@ static bool send_to_main(int number, const siginfo_t *info)
     return false;
 }
 
+void lapse_mask_waits(void)
+{
+    atomic_store_explicit(&waiter, (int)lapse_sys(SYS_gettid), memory_order_relaxed);
+}
+
+static bool send_to_waiter(int number, const siginfo_t *info, long pid, long tid)
+{
+    int to = atomic_load_explicit(&waiter, memory_order_relaxed);
+    return to && to != tid &&
+           (lapse_sys(SYS_rt_tgsigqueueinfo, pid, to, number, info) == 0 || /* only what a queue may hold */
+            lapse_sys(SYS_tgkill, pid, to, number) == 0);
+}
+
 bool lapse_mask_defers(int number, siginfo_t *info, ucontext_t *context)
 {
     open_parcel(info);
@@ -165,8 +183,10 @@ bool lapse_mask_defers(int number, siginfo_t *info, ucontext_t *context)
     if (!to_thread && of_main && of_main != &wished &&
         !atomic_load_explicit(of_main, memory_order_relaxed) && send_to_main(number, info))
         return true;
-    /* Nobody who is known to want it: block for real, and let the kernel keep it pending. */
     long pid = lapse_sys(SYS_getpid), tid = lapse_sys(SYS_gettid);
+    if (!to_thread && send_to_waiter(number, info, pid, tid))
+        return true;
+    /* Nobody who is known to want it: block for real, and let the kernel keep it pending. */
     *(uint64_t *)(void *)&context->uc_sigmask |= lapse_signal_bit(number);
     if (to_thread) {
         lapse_sys(SYS_rt_tgsigqueueinfo, pid, tid, number, info);

@@ -61,6 +61,8 @@ void lapse_mask_fork_child(void);
 /* In lapse_interpose_begin: see lapse_mask_thread_begin. */
 void lapse_mask_session_begin(void);
 
+/* The calling thread is about to wait for the taken signal. */
+void lapse_mask_waits(void);
 /* A foreign signal came to a thread whose host wants it blocked: hand it on, or block for real and
  * send it again. False: not blocked, deliver it. `info` is replaced when the signal was handed on
  * to us by another thread. */

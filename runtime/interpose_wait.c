@@ -68,6 +68,7 @@ static bool waits_for_taken(const sigset_t *set)
 static int guarded_wait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
     struct lapse_block block;
+    lapse_mask_waits();
     lapse_block_begin(&block);
     int result = wait_for(lapse_taken_signal(), set, info, timeout);
     lapse_block_end(&block);

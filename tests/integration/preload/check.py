@@ -285,6 +285,8 @@ def case_raw_signal():
         run = run_raw(mode, sampled)
         require(run.stderr == "", "%s: nothing is said: %r" % (mode, run.stderr))
         require(int(run.facts["signal_taken"]) == (mode != "thread"), "%s: counted" % mode)
+    run = run_raw("wait", 0.85)
+    require(run.stderr == "" and run.facts["signal_taken"] == "0", "wait: nothing is said: %r" % run.stderr)
     run = run_raw("fight", 0)
     require(run.stderr.startswith("lapse: the program sets a handler of its own for signal 27 by raw system calls; ") and
             run.stderr.count("\n") == 1, "fight: one line: %r" % run.stderr)

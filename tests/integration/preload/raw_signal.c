@@ -7,6 +7,7 @@
  *   raw_signal fight     the handler installs itself again at each tick
  *   raw_signal thread    a thread that begins with every signal blocked, lets go of them by a raw system
  *                        call, and has a timer of its own: what the Go runtime does in programs with C
+ *   raw_signal wait      no handler: all threads block the signal, and one waits for it
  *   raw_signal blocked   a thread blocks every signal by a raw system call
  *   raw_signal clone     a thread made by clone() works, and nobody else does anything
  * Ends with 0 when its own ticks stand for its CPU time as they do without a second profiler. */
@@ -158,6 +159,25 @@ static int run_thread(void)
     return thread_ticks < 36 || own_ticks;
 }
 
+static void *take_signals(void *set)
+{
+    siginfo_t info;
+    for (;;)
+        if (sigwaitinfo(set, &info) == SIGPROF)
+            own_ticks++;
+    return NULL;
+}
+
+static void start_waiter(void)
+{
+    static sigset_t prof;
+    pthread_t thread;
+    sigemptyset(&prof);
+    sigaddset(&prof, SIGPROF);
+    pthread_sigmask(SIG_BLOCK, &prof, NULL);
+    pthread_create(&thread, NULL, take_signals, &prof);
+}
+
 int main(int count, char **arguments)
 {
     const char *mode = count > 1 ? arguments[1] : "plain";
@@ -176,7 +196,10 @@ int main(int count, char **arguments)
         sigaction(SIGPROF, &earlier, NULL);
     }
     own = (struct kernel_action){ on_tick, SA_SIGINFO | SA_RESTART | 0x04000000, restorer, 0 };
-    install();
+    if (!strcmp(mode, "wait"))
+        start_waiter();
+    else
+        install();
     if (!strcmp(mode, "bare"))
         raw4(SYS_setitimer, ITIMER_PROF, (long)&timer, 0, 0);
     else
