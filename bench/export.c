@@ -8,8 +8,8 @@
  * programs do; in the second every third sample draws any stack, in any of eight places of its innermost
  * function (so that pprof and its like have up to 1.6 million stacks): no program does that, it is the
  * worst that calls over time and caches can meet, and not part of the exit status.
- * The files go to TMPDIR; folded text is also copied, the yardstick for its own time: writing may take
- * five times as long. */
+ * The files lie in TMPDIR and have no names, so that nothing is left of them however this ends. Folded
+ * text is also copied, the yardstick for its own time: writing may take five times as long. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,28 @@
 #define WANTED_RATE 1e6
 #define WANTED_COPIES 5
 
-static char recording_path[256], output_path[256];
+static char recording_path[64], output_path[64], copy_path[64];
+
+/* A file that is gone when the last process that has it open is; children find it under the same path. */
+static void make_file(char path[64])
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s/bench-export.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    int fd = mkstemp(name);
+    if (fd < 0 || unlink(name)) {
+        perror(name);
+        exit(2);
+    }
+    snprintf(path, 64, "/proc/self/fd/%d", fd);
+}
+
+static void empty_file(const char *path)
+{
+    if (truncate(path, 0)) {
+        perror(path);
+        exit(2);
+    }
+}
 
 /* CPU time of this process, user and system: the figure wanted is per core, the machine may be busy. */
 static double seconds(void)
@@ -50,9 +71,7 @@ static double kernel_seconds(void)
 static double copy_seconds(void)
 {
     char *bytes = malloc(1u << 17);
-    char path[300];
-    snprintf(path, sizeof path, "%s.copy", output_path);
-    FILE *from = fopen(output_path, "r"), *to = fopen(path, "w");
+    FILE *from = fopen(output_path, "r"), *to = fopen(copy_path, "w");
     double start = seconds();
     size_t size;
     if (!from || !to || !bytes)
@@ -64,7 +83,7 @@ static double copy_seconds(void)
     fclose(to);
     double end = seconds();
     fclose(from);
-    unlink(path);
+    empty_file(copy_path);
     free(bytes);
     return end - start;
 }
@@ -151,7 +170,7 @@ static int measure_apart(const struct lapse_export_format *format)
         _exit(measure(format));
     if (child < 0 || waitpid(child, &status, 0) != child)
         return 2;
-    unlink(output_path);
+    empty_file(output_path);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 }
 
@@ -171,18 +190,18 @@ static int measure_all(const struct lapse_test_recording *recording, int argc, c
         int result = wanted ? measure_apart(format) : 0;
         worst = result > worst ? result : worst;
     }
-    unlink(recording_path);
+    empty_file(recording_path);
     return worst;
 }
 
 int main(int argc, char **argv)
 {
     unsigned long scale = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
-    const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
     if (!scale)
         scale = 1;
-    snprintf(recording_path, sizeof recording_path, "%s/bench-export.%d.lapse", folder, getpid());
-    snprintf(output_path, sizeof output_path, "%s/bench-export.%d.out", folder, getpid());
+    make_file(recording_path);
+    make_file(output_path);
+    make_file(copy_path);
     struct lapse_test_recording recording = {
         .samples = (uint32_t)(SAMPLES / scale), .stacks = (uint32_t)(STACKS / scale), .threads = 8,
         .depth = 40, .functions = (uint32_t)(20000 / scale + 10), .modules = 10, .seed = 1,
