@@ -2,6 +2,8 @@
 /* See json_writer.h. UTF-8 as in RFC 3629: no overlong forms, no surrogates, nothing above 10ffff. */
 #include "json_writer.h"
 
+#include <stdbool.h>
+
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 static int continues(char byte)
@@ -48,12 +50,20 @@ static void put_special(struct lapse_output *output, char c)
     }
 }
 
+/* `</` and `<!` mean something inside a script element; the `<` of templates does not, unless it is
+ * the last and something is put behind it. */
+static bool is_plain(const char *at)
+{
+    unsigned char c = (unsigned char)*at;
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\' &&
+           !(c == '<' && (at[1] == '/' || at[1] == '!' || !at[1]));
+}
+
 /* Length of the run that needs no change. */
 static size_t plain_run(const char *text)
 {
     size_t size = 0;
-    for (unsigned char c;
-         (c = (unsigned char)text[size]) >= 0x20 && c < 0x7f && c != '"' && c != '\\' && c != '<';)
+    while (is_plain(text + size))
         size++;
     return size;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON strings for the exporters: `"`, `\` and control characters escaped, invalid UTF-8 replaced by
- * U+FFFD, `<` and U+2028/2029 escaped too, so that the text is inert inside a script element.
+ * U+FFFD, `</`, `<!`, a `<` at the end and U+2028/2029 escaped too, so that the text is inert inside a
+ * script element.
  * Offline only. */
 #ifndef LAPSE_EXPORT_JSON_WRITER_H
 #define LAPSE_EXPORT_JSON_WRITER_H

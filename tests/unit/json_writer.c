@@ -35,6 +35,16 @@ Test(json_writer, a_script_end_is_inert)
 {
     lapse_json_string(&output, "</script>");
     expect("\"\\u003c/script>\"");
+    lapse_json_string(&output, "<!--<script>");
+    expect("\"\\u003c!--<script>\"");
+}
+
+Test(json_writer, templates_stay)
+{
+    lapse_json_string(&output, "map<int, set<long>>::operator<=");
+    expect("\"map<int, set<long>>::operator<=\"");
+    lapse_json_string(&output, "operator<"); /* its user may go on with a slash */
+    expect("\"operator\\u003c\"");
 }
 
 Test(json_writer, valid_utf8_stays)
