@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "diff_state.h"
+#include "index.h"
 
 /* Without a wish of the user: a thread that was silent for this long was off the CPU. Ten periods,
  * but never less than ten ticks of a kernel at 250 Hz, which merges faster ones. */
@@ -184,7 +185,8 @@ int lapse_calls(struct lapse_profile *profile, const struct lapse_calls_options 
     if (!profile->has_times)
         return -ENOTSUP;
     find_markers(&calls);
-    calls.steps = calloc(profile->node_count + 1u, sizeof *calls.steps);
+    size_t size = (profile->node_count + 1ull) * sizeof *calls.steps;
+    calls.steps = lapse_array_scattered(malloc(size), size);
     for (uint32_t i = 0; calls.steps && i < profile->node_count; i++) {
         const struct lapse_profile_node *node = &profile->nodes[i];
         calls.steps[i] = (struct step){ node->call_pc, node->parent, node->function, node->depth };

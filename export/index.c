@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define FIRST_CAPACITY 64u
 #define BLOCK_BYTES 65536u
@@ -94,11 +95,12 @@ static int index_grow(struct lapse_index *index)
 {
     uint32_t capacity = index->capacity ? index->capacity * 2 : FIRST_CAPACITY;
     struct lapse_index_slot *slots = NULL;
+    size_t size = capacity * sizeof *slots;
     if (capacity)
-        slots = malloc(capacity * sizeof *slots);
+        slots = lapse_array_scattered(malloc(size), size);
     if (!slots)
         return -ENOMEM;
-    memset(slots, 0xff, capacity * sizeof *slots);
+    memset(slots, 0xff, size);
     for (uint32_t i = 0; i < index->capacity; i++)
         if (index->slots[i].id != LAPSE_INDEX_NONE)
             index_place(slots, capacity - 1, index->slots[i].hash, index->slots[i].id);
@@ -253,6 +255,15 @@ void lapse_strings_free(struct lapse_strings *strings)
     *strings = (struct lapse_strings){ 0 };
 }
 
+void *lapse_array_scattered(void *array, size_t size)
+{
+    enum { LARGE_PAGE = 2 << 20, PAGE = 4096 };
+    uintptr_t start = ((uintptr_t)array + PAGE - 1) & -(uintptr_t)PAGE;
+    if (array && size >= 2 * LARGE_PAGE)
+        madvise((void *)start, ((uintptr_t)array + size - start) & -(size_t)PAGE, MADV_HUGEPAGE);
+    return array;
+}
+
 void *lapse_array_grow(void *array, uint32_t count, size_t item_size)
 {
     enum { FIRST_ITEMS = 8 };
@@ -262,5 +273,6 @@ void *lapse_array_grow(void *array, uint32_t count, size_t item_size)
         return array;
     if (count >= LAPSE_INDEX_NONE / 2)
         return NULL;
-    return realloc(array, (size_t)count * 2 * item_size);
+    size_t size = (size_t)count * 2 * item_size;
+    return lapse_array_scattered(realloc(array, size), size);
 }

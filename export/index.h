@@ -55,5 +55,8 @@ void lapse_strings_free(struct lapse_strings *strings);
 /* Room for one more in an array that holds `count`: doubled at powers of two. Returns the array,
  * perhaps moved, or NULL (the old one stays). The array needs no record of its capacity. */
 void *lapse_array_grow(void *array, uint32_t count, size_t item_size);
+/* An array (or NULL) of which here and there a place is looked at: a large one gets pages of 2 MiB where
+ * the system has some, or most looks wait for the page tables too. Returns the array. */
+void *lapse_array_scattered(void *array, size_t size);
 
 #endif

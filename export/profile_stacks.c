@@ -192,10 +192,11 @@ static struct lapse_near_leaf *near_leaves(struct lapse_session_link *link, uint
     while (link->leaf_count > wanted / 2 && wanted < 1u << 24)
         wanted *= 2;
     if (wanted != link->near_count) {
-        struct lapse_near_leaf *table = aligned_alloc(64, wanted * sizeof *table);
+        size_t size = wanted * sizeof(struct lapse_near_leaf);
+        struct lapse_near_leaf *table = lapse_array_scattered(aligned_alloc(64, size), size);
         if (!table)
             return NULL;
-        memset(table, 0, wanted * sizeof *table);
+        memset(table, 0, size);
         free(link->near_leaves);
         link->near_leaves = table;
         link->near_count = wanted;

@@ -159,7 +159,7 @@ static int block_samples(struct lapse_sample_pass *pass, uint32_t session,
 {
     const struct lapse_session_state *state = &pass->recording->source->states[session];
     size_t count = block->n_time_delta;
-    uint64_t time = block->base_time_ns, node = 0, leaf = 0;
+    uint64_t time = block->base_time_ns, node = 0, leaf = 0, ahead = 0;
     int error = 0;
     if (block->n_node_delta != count || block->n_leaf_delta != count ||
         block->n_weight_ns != count || (block->n_labels && block->n_labels != count) ||
@@ -171,6 +171,12 @@ static int block_samples(struct lapse_sample_pass *pass, uint32_t session,
     uint32_t thread = lapse_recording_thread(pass->recording, session, block->thread);
     if (thread == LAPSE_INDEX_NONE)
         return -ENOMEM;
+    /* Looks into the table miss the cache, one after the other: all are asked for first. */
+    for (size_t i = 0; i < count; i++) {
+        ahead += (uint64_t)block->node_delta[i];
+        if (ahead < state->node_count)
+            __builtin_prefetch(&state->nodes[ahead]);
+    }
     for (size_t i = 0; i < count && !error; i++) {
         time += block->time_delta[i];
         node += (uint64_t)block->node_delta[i];
