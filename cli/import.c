@@ -117,7 +117,8 @@ static int import_one(const struct import *import, const char *path, FILE *to)
     }
     fclose(from);
     if (result)
-        return lapse_complain("import", "%s", *error ? error : strerror(-result));
+        return *error ? lapse_complain("import", "%s", error)
+                      : lapse_complain("import", "%s: %s", path, strerror(-result));
     return 0;
 }
 

@@ -25,7 +25,7 @@ static bool thread_frame(struct folded_import *import, const char *name)
     size_t size = strlen(name);
     const char *mark = strstr(name, " tid=");
     char *end;
-    if (name[0] != '[' || name[size - 1] != ']' || !mark)
+    if (name[0] != '[' || !mark || name[size - 1] != ']')
         return false;
     unsigned long tid = strtoul(mark + 5, &end, 10);
     if (end != name + size - 1 || end == mark + 5 || !tid || tid > UINT32_MAX)
@@ -39,15 +39,15 @@ static bool thread_frame(struct folded_import *import, const char *name)
 
 static int read_stack(struct folded_import *import, char *stack, uint32_t *depth)
 {
-    char *rest = NULL;
     *depth = 0;
     import->thread = LAPSE_INDEX_NONE;
-    for (char *name = strtok_r(stack, ";", &rest); name; name = strtok_r(NULL, ";", &rest)) {
+    for (char *name; (name = strsep(&stack, ";"));) {
         if (!*depth && import->thread == LAPSE_INDEX_NONE && thread_frame(import, name))
             continue;
         if (*depth == DEPTH_MAX)
             return -E2BIG;
-        struct lapse_imported_function function = { .name = name, .module = LAPSE_INDEX_NONE };
+        struct lapse_imported_function function = { .name = *name ? name : "[unknown]",
+                                                    .module = LAPSE_INDEX_NONE };
         struct lapse_imported_line line = {
             .function = lapse_importer_function(import->importer, &function),
         };

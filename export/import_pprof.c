@@ -37,10 +37,12 @@ struct pprof_import {
     struct location *locations;
     uint32_t mapping_count, function_count, location_count;
     struct lapse_map mapping_of, function_of, location_of; /* id -> index */
-    uint64_t period, time_nanos, first_mapping;
+    uint64_t period, time_nanos, default_type;
+    uint64_t *comments; /* indexes of strings */
+    uint32_t comment_count;
     int count_type, time_type; /* indexes of types, -1 none */
     uint64_t time_scale;
-    uint64_t dangling;
+    uint64_t dangling, negative;
     uint32_t *leaf_first, *root_first;
 };
 
@@ -147,6 +149,34 @@ static int add_location(struct pprof_import *import, const struct lapse_wire_rea
     return error;
 }
 
+typedef int each_value(struct pprof_import *import, void *to, uint64_t value);
+
+/* Repeated numbers come packed or one by one. */
+static int each_number(struct pprof_import *import, const struct lapse_wire_reader *body,
+                       uint64_t value, each_value *call, void *to)
+{
+    struct lapse_wire_reader list = *body;
+    if (list.at == list.end)
+        return call(import, to, value);
+    while (list.at != list.end) {
+        int error = lapse_wire_read_varint(&list, &value) ? -EBADMSG : call(import, to, value);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static int add_comment(struct pprof_import *import, void *to, uint64_t value)
+{
+    (void)to;
+    uint64_t *comments = lapse_array_grow(import->comments, import->comment_count, sizeof *comments);
+    if (!comments)
+        return -ENOMEM;
+    import->comments = comments;
+    comments[import->comment_count++] = value;
+    return 0;
+}
+
 /* First pass: everything but the samples. */
 static int on_profile(struct pprof_import *import, void *to, uint32_t field, uint64_t value,
                       struct lapse_wire_reader *body)
@@ -164,6 +194,8 @@ static int on_profile(struct pprof_import *import, void *to, uint32_t field, uin
     case 9: import->time_nanos = value; break;
     case 11: return each(import, *body, on_value_type, &import->period_type);
     case 12: import->period = value; break;
+    case 13: return each_number(import, body, value, add_comment, NULL);
+    case 14: import->default_type = value; break;
     default: break;
     }
     return 0;
@@ -184,16 +216,25 @@ static uint64_t unit_ns(const char *unit)
     return 0;
 }
 
+/* Whether another type counts rather than `before`: as in pprof the one that is named as the default, else
+ * the last one. `preferred` is better than either. */
+static bool is_better(struct pprof_import *import, int before, const char *preferred)
+{
+    if (before < 0)
+        return true;
+    uint64_t type = import->types[before].type;
+    return strcmp(text(import, type), preferred) && (!type || type != import->default_type);
+}
+
 static void choose_types(struct pprof_import *import)
 {
     import->count_type = import->time_type = -1;
     for (uint32_t i = 0; i < import->type_count; i++) {
         uint64_t scale = unit_ns(text(import, import->types[i].unit));
-        if (scale) { /* as in pprof, the last one is the default */
+        if (scale && is_better(import, import->time_type, "")) {
             import->time_type = (int)i;
             import->time_scale = scale;
-        } else if (import->count_type < 0 ||
-                   !strcmp(text(import, import->types[i].type), "samples")) {
+        } else if (!scale && is_better(import, import->count_type, "samples")) {
             import->count_type = (int)i;
         }
     }
@@ -282,8 +323,9 @@ struct sample {
     uint64_t tid;
 };
 
-static int add_frame(struct pprof_import *import, struct sample *sample, uint64_t id)
+static int add_frame(struct pprof_import *import, void *to, uint64_t id)
 {
+    struct sample *sample = to;
     uint32_t index;
     if (!lapse_map_get(&import->location_of, id, &index)) {
         import->dangling += id != 0; /* an empty list reads as one 0 */
@@ -325,7 +367,15 @@ static int add_label(struct pprof_import *import, struct sample *sample,
     return 0;
 }
 
-/* Repeated numbers come packed or one by one. */
+static int add_value(struct pprof_import *import, void *to, uint64_t value)
+{
+    struct sample *sample = to;
+    (void)import;
+    if (sample->value_count < TYPES_MAX)
+        sample->values[sample->value_count++] = (int64_t)value;
+    return 0;
+}
+
 static int on_sample(struct pprof_import *import, void *to, uint32_t field, uint64_t value,
                      struct lapse_wire_reader *body)
 {
@@ -334,29 +384,15 @@ static int on_sample(struct pprof_import *import, void *to, uint32_t field, uint
         return add_label(import, sample, body);
     if (field != 1 && field != 2)
         return 0;
-    bool packed = body->at != body->end;
-    struct lapse_wire_reader list = *body;
-    do {
-        if (packed && list.at == list.end)
-            break;
-        if (packed && lapse_wire_read_varint(&list, &value))
-            return -EBADMSG;
-        int error = 0;
-        if (field == 1)
-            error = add_frame(import, sample, value);
-        else if (sample->value_count < TYPES_MAX)
-            sample->values[sample->value_count++] = (int64_t)value;
-        if (error)
-            return error;
-    } while (packed);
-    return 0;
+    return each_number(import, body, value, field == 1 ? add_frame : add_value, sample);
 }
 
-static uint64_t value_of(const struct sample *sample, int type)
+static uint64_t value_of(struct pprof_import *import, const struct sample *sample, int type)
 {
-    if (type < 0 || (uint32_t)type >= sample->value_count || sample->values[type] < 0)
+    if (type < 0 || (uint32_t)type >= sample->value_count)
         return 0;
-    return (uint64_t)sample->values[type];
+    import->negative += sample->values[type] < 0;
+    return sample->values[type] < 0 ? 0 : (uint64_t)sample->values[type];
 }
 
 static int add_sample(struct pprof_import *import, struct lapse_wire_reader body)
@@ -367,16 +403,17 @@ static int add_sample(struct pprof_import *import, struct lapse_wire_reader body
         return error;
     for (uint32_t i = 0; i < sample.depth; i++)
         import->root_first[i] = import->leaf_first[sample.depth - 1 - i];
-    uint64_t time = value_of(&sample, import->time_type);
+    uint64_t time = value_of(import, &sample, import->time_type), weight_ns;
+    if (__builtin_mul_overflow(time, import->time_scale, &weight_ns))
+        return -EOVERFLOW;
     struct lapse_imported_sample imported = {
         .locations = import->root_first, .depth = sample.depth,
         .thread = lapse_importer_thread(import->importer, sample.tid < UINT32_MAX && sample.tid
                                                               ? (uint32_t)sample.tid : 1,
                                         sample.thread ? sample.thread : ""),
         .labels = lapse_importer_labels(import->importer, sample.pairs, sample.label_count),
-        .count = value_of(&sample, import->count_type),
-        .weight_ns = time > UINT64_MAX / (import->time_scale ? import->time_scale : 1)
-                         ? 0 : time * import->time_scale,
+        .count = value_of(import, &sample, import->count_type),
+        .weight_ns = weight_ns,
     };
     if (import->time_type >= 0 && import->count_type < 0)
         imported.count = imported.weight_ns ? 1 : 0;
@@ -389,6 +426,30 @@ static int on_second_pass(struct pprof_import *import, void *to, uint32_t field,
 {
     (void)to, (void)value;
     return field == 2 ? add_sample(import, *body) : 0;
+}
+
+static void note_count(struct pprof_import *import, uint64_t count, const char *what)
+{
+    char note[96];
+    snprintf(note, sizeof note, "%llu %s", (unsigned long long)count, what);
+    if (count)
+        lapse_importer_note(import->importer, note);
+}
+
+static void put_notes(struct pprof_import *import)
+{
+    const struct value_type *counted =
+        import->time_type < 0 && import->count_type >= 0 ? &import->types[import->count_type] : NULL;
+    for (uint32_t i = 0; i < import->comment_count; i++)
+        lapse_importer_note(import->importer, text(import, import->comments[i]));
+    if (counted && strcmp(text(import, counted->type), "samples")) {
+        char note[256];
+        snprintf(note, sizeof note, "weights are %.100s (%.50s), each shown as a period",
+                 text(import, counted->type), text(import, counted->unit));
+        lapse_importer_note(import->importer, note);
+    }
+    note_count(import, import->negative, "negative values in the input were left out");
+    note_count(import, import->dangling, "references in the input led nowhere");
 }
 
 static int run(struct pprof_import *import)
@@ -413,12 +474,8 @@ static int run(struct pprof_import *import)
     };
     lapse_importer_head(import->importer, &head);
     error = each(import, all, on_second_pass, NULL);
-    if (!error && import->dangling) {
-        char note[96];
-        snprintf(note, sizeof note, "%llu references in the input led nowhere",
-                 (unsigned long long)import->dangling);
-        lapse_importer_note(import->importer, note);
-    }
+    if (!error)
+        put_notes(import);
     return error;
 }
 
@@ -440,6 +497,7 @@ int lapse_import_pprof(struct lapse_importer *importer, const struct lapse_impor
     free(import.mappings);
     free(import.functions);
     free(import.locations);
+    free(import.comments);
     lapse_map_free(&import.mapping_of);
     lapse_map_free(&import.function_of);
     lapse_map_free(&import.location_of);

@@ -5,7 +5,6 @@
  * Called by `lapse import`. Offline only; memory: the file as a tree (libjansson bounds its depth). */
 #include <errno.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +19,8 @@ struct speedscope_import {
     uint32_t *locations; /* by frame */
     size_t frame_count;
     uint32_t *stack;
-    double scale_ns; /* of the profile's unit */
-    bool counts;
+    uint64_t scale_ns; /* of the profile's unit */
+    bool counts; /* any profile's unit is none of time */
 };
 
 static const char *string_of(json_t *object, const char *key)
@@ -69,53 +68,56 @@ static bool frame_at(const struct speedscope_import *import, json_t *value, uint
     return true;
 }
 
-/* Nanoseconds of a number in the profile's unit; -1 for what is none. */
-static double number_ns(const struct speedscope_import *import, json_t *value)
+/* Nanoseconds of a number in the profile's unit, whole numbers exactly; false for what is none, is
+ * negative or too large. */
+static bool number_ns(const struct speedscope_import *import, json_t *value, uint64_t *ns)
 {
-    double number = json_is_number(value) ? json_number_value(value) * import->scale_ns : -1;
-    return isfinite(number) && number < 9e18 ? number : -1;
-}
-
-static uint64_t rounded(double value)
-{
-    return (uint64_t)(value + 0.5);
+    if (json_is_integer(value))
+        return json_integer_value(value) >= 0 && !__builtin_mul_overflow(
+            (uint64_t)json_integer_value(value), import->scale_ns, ns);
+    double number = json_is_real(value) ? json_real_value(value) * (double)import->scale_ns : -1;
+    if (!(number >= 0 && number < 9e18))
+        return false;
+    *ns = (uint64_t)(number + 0.5);
+    return true;
 }
 
 static void set_unit(struct speedscope_import *import, const char *unit)
 {
-    static const struct { const char *name; double ns; } units[] = {
-        { "nanoseconds", 1 }, { "microseconds", 1e3 }, { "milliseconds", 1e6 }, { "seconds", 1e9 },
+    static const struct { const char *name; uint64_t ns; } units[] = {
+        { "nanoseconds", 1 }, { "microseconds", 1000 }, { "milliseconds", 1000000 },
+        { "seconds", 1000000000 },
     };
     import->scale_ns = 0;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (!strcmp(unit, units[i].name))
             import->scale_ns = units[i].ns;
-    import->counts = !import->scale_ns;
-    if (import->counts)
-        import->scale_ns = (double)(import->input->period_ns ? import->input->period_ns : 1);
+    if (!import->scale_ns) {
+        import->counts = true;
+        import->scale_ns = import->input->period_ns ? import->input->period_ns : 1;
+    }
 }
 
 static int read_sampled(struct speedscope_import *import, json_t *profile, uint32_t thread)
 {
     json_t *samples = json_object_get(profile, "samples"), *stack;
     json_t *weights = json_object_get(profile, "weights");
-    double at = 0;
+    uint64_t at = 0, weight;
     size_t index, depth;
     if (!json_is_array(samples) || json_array_size(samples) != json_array_size(weights))
         return -EBADMSG;
     json_array_foreach(samples, index, stack) {
-        double weight = number_ns(import, json_array_get(weights, index));
         struct lapse_imported_sample sample = { .locations = import->stack, .thread = thread };
-        if (weight < 0 || json_array_size(stack) > DEPTH_MAX)
+        if (!number_ns(import, json_array_get(weights, index), &weight) ||
+            json_array_size(stack) > DEPTH_MAX)
             return -EBADMSG;
         for (depth = 0; depth < json_array_size(stack); depth++)
             if (!frame_at(import, json_array_get(stack, depth), &import->stack[depth]))
                 return -EBADMSG;
         sample.depth = (uint32_t)depth;
-        sample.weight_ns = rounded(weight);
-        sample.time_ns = rounded(at) + 1;
-        at += weight;
-        if (at > 9e18)
+        sample.weight_ns = weight;
+        sample.time_ns = at + 1;
+        if (__builtin_add_overflow(at, weight, &at) || at > INT64_MAX)
             return -EBADMSG;
         lapse_importer_sample(import->importer, &sample);
     }
@@ -124,11 +126,11 @@ static int read_sampled(struct speedscope_import *import, json_t *profile, uint3
 
 /* The stretch that ends at `now` is a sample of the stack that was open during it. */
 static void add_stretch(struct speedscope_import *import, uint32_t thread, uint32_t depth,
-                        double from, double now)
+                        uint64_t from, uint64_t now)
 {
     struct lapse_imported_sample sample = {
-        .locations = import->stack, .depth = depth, .thread = thread, .time_ns = rounded(from) + 1,
-        .weight_ns = rounded(now) - rounded(from),
+        .locations = import->stack, .depth = depth, .thread = thread, .time_ns = from + 1,
+        .weight_ns = now - from,
     };
     if (depth && sample.weight_ns)
         lapse_importer_sample(import->importer, &sample);
@@ -137,16 +139,18 @@ static void add_stretch(struct speedscope_import *import, uint32_t thread, uint3
 static int read_evented(struct speedscope_import *import, json_t *profile, uint32_t thread)
 {
     json_t *events = json_object_get(profile, "events"), *event;
-    double start = number_ns(import, json_object_get(profile, "startValue")), last = 0;
+    uint64_t start, last = 0, at;
     uint32_t depth = 0;
     size_t index;
     if (!json_is_array(events))
         return -EBADMSG;
+    if (!number_ns(import, json_object_get(profile, "startValue"), &start))
+        start = 0;
     json_array_foreach(events, index, event) {
-        double at = number_ns(import, json_object_get(event, "at")) - (start > 0 ? start : 0);
         uint32_t location;
-        if (at < last || !frame_at(import, json_object_get(event, "frame"), &location))
+        if (!number_ns(import, json_object_get(event, "at"), &at) || at < start + last || !frame_at(import, json_object_get(event, "frame"), &location))
             return -EBADMSG;
+        at -= start;
         if (at > last)
             add_stretch(import, thread, depth, last, at);
         last = at;
@@ -227,6 +231,9 @@ static int run(struct speedscope_import *import, const char *bytes, size_t size,
     int error = read_frames(import, json_object_get(json_object_get(root, "shared"), "frames"));
     if (!error)
         error = read_profiles(import, root);
+    if (!error && import->counts)
+        lapse_importer_note(import->importer,
+                            "weights without a unit of time: each is shown as a period");
     json_decref(root);
     return error;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See importer.h. Chunks are cut before they reach the format's limit; a thread's samples of a chunk
- * are one block. */
+ * are one block. Made-up addresses lie 2 GiB and more behind their module's start, where no program's
+ * file has code: lines and names of a file of that path on this machine are not theirs. */
 #include "importer.h"
 
 #include <errno.h>
@@ -288,7 +289,7 @@ uint32_t lapse_importer_function(struct lapse_importer *importer,
     };
     if (!functions[number].address) {
         functions[number].address =
-            MODULE_BASE + module * MODULE_SPAN + 16 + importer->module_functions[module]++;
+            MODULE_BASE + module * MODULE_SPAN + MODULE_SPAN / 4 + importer->module_functions[module]++;
         put_symbol(importer, &functions[number]);
     }
     return number;
@@ -580,9 +581,13 @@ void lapse_importer_sample(struct lapse_importer *importer,
     }
     if (cell == LAPSE_INDEX_NONE)
         return;
-    importer->cell_sums[cell].count += sample->count;
-    importer->cell_sums[cell].weight_ns +=
-        importer->head.counts ? sample->count * importer->head.period_ns : sample->weight_ns;
+    uint64_t weight_ns = sample->weight_ns;
+    struct cell *sum = &importer->cell_sums[cell];
+    if ((importer->head.counts &&
+         __builtin_mul_overflow(sample->count, importer->head.period_ns, &weight_ns)) ||
+        __builtin_add_overflow(sum->weight_ns, weight_ns, &sum->weight_ns) ||
+        __builtin_add_overflow(sum->count, sample->count, &sum->count))
+        fail(importer, -EOVERFLOW);
 }
 
 void lapse_importer_note(struct lapse_importer *importer, const char *text)

@@ -10,6 +10,7 @@
 #include "format.h"
 #include "importer.h"
 #include "make_recording.h"
+#include "wire.h"
 
 static char folder[] = "/tmp/lapse-import-XXXXXX";
 
@@ -61,21 +62,35 @@ static struct text export_file(const char *path, const char *format_name,
     return text;
 }
 
-static int import_bytes(lapse_import_reader *reader, const void *bytes, size_t size, const char *path,
-                        char *error, size_t error_size)
+static int import_bytes_with(struct lapse_import_input *input, lapse_import_reader *reader, struct text text,
+                             const char *path, char *error, size_t error_size)
 {
     struct lapse_importer *importer;
-    FILE *from = fmemopen((void *)(uintptr_t)bytes, size, "r"), *to = fopen(path, "w");
-    struct lapse_import_input input = { .from = from, .name = "input", .period_ns = 5000000 };
+    FILE *from = fmemopen(text.bytes, text.size, "r"), *to = fopen(path, "w");
     cr_assert(from && to);
+    input->from = from;
     cr_assert_eq(lapse_importer_create(&importer, to), 0);
-    int result = reader(importer, &input, error, error_size);
+    int result = reader(importer, input, error, error_size);
     if (!result)
         result = lapse_importer_finish(importer);
     lapse_importer_destroy(importer);
     fclose(from);
     fclose(to);
     return result;
+}
+
+static int import_bytes(lapse_import_reader *reader, const void *bytes, size_t size, const char *path,
+                        char *error, size_t error_size)
+{
+    struct lapse_import_input input = { .name = "input", .period_ns = 5000000 };
+    return import_bytes_with(&input, reader, (struct text){ (char *)(uintptr_t)bytes, size }, path, error, error_size);
+}
+
+static void import_with(struct lapse_import_input *input, lapse_import_reader *reader, struct text text,
+                        const char *path)
+{
+    char error[256] = "";
+    cr_assert_eq(import_bytes_with(input, reader, text, path, error, sizeof error), 0, "%s", error);
 }
 
 static void import_text(lapse_import_reader *reader, struct text text, const char *path)
@@ -268,6 +283,138 @@ Test(import, folded_text_is_no_perf_script)
     }
 }
 
+/* Names, depths and weights as odd as may be, made of a seed. Nothing that folded text cannot say. */
+static struct text odd_folded(uint64_t seed)
+{
+    static const char *const pieces[] = {
+        "main", "f", "\xc3\xbc", "\xe2\x80\xae", "a b", "<&\">", "'\\", "_[k]", "(9)", "0x12", "{x}", "%s", "[", "]",
+        "\xf0\x9f\x98\x80", ":", "::~x<y, z>", "\xff\xfe", "-", "__proto__", "[truncated]", "_Z1fv", "7", "x+0x1",
+    };
+    struct text text;
+    FILE *to = open_memstream(&text.bytes, &text.size);
+    uint64_t state = seed * 2654435761u + 1;
+    for (uint32_t line = 0; line < 1 + seed % 40; line++) {
+        uint32_t depth = 1 + line * 7 % 50;
+        for (uint32_t i = 0; i < depth; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            uint32_t which = (uint32_t)(state >> 33), size = sizeof pieces / sizeof *pieces;
+            bool recursion = which % 3 == 0, is_empty = which % 11 == 0;
+            fprintf(to, "%s%s%s", i ? ";" : "", is_empty ? "" : recursion ? "again" : pieces[which % size],
+                    is_empty || recursion ? "" : pieces[which / 64 % size]);
+        }
+        fprintf(to, "x %llu\n", (unsigned long long)(line % 5 == 4 ? (UINT64_C(1) << 53) + (state >> 40) * 2 + 1
+                                                                    : state >> (56 + state % 8)));
+    }
+    fclose(to);
+    return text;
+}
+
+/* import(export(x)) of any of the formats that are read back is x: stacks with weights in nanoseconds. */
+Test(import, odd_names_and_weights_there_and_back)
+{
+    static const struct { const char *format; lapse_import_reader *reader; } formats[] = {
+        { "pprof", lapse_import_pprof }, { "speedscope", lapse_import_speedscope }, { "folded", lapse_import_folded },
+    };
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        const char *original = path_of("original.lapse"), *copy = path_of("copy.lapse");
+        struct lapse_import_input input = { .name = "odd", .period_ns = 1 };
+        struct text odd = odd_folded(seed);
+        import_with(&input, lapse_import_folded, odd, original);
+        struct text left = export_file(original, "folded", &in_ns, NULL);
+        cr_expect(left.size > 4 || seed < 3, "seed %llu", (unsigned long long)seed);
+        for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+            struct text file = export_file(original, formats[i].format, &in_ns, NULL);
+            import_with(&input, formats[i].reader, file, copy);
+            struct text right = export_file(copy, "folded", &in_ns, NULL);
+            cr_expect_str_eq(right.bytes, left.bytes, "%s, seed %llu", formats[i].format, (unsigned long long)seed);
+            free(file.bytes);
+            free(right.bytes);
+        }
+        free(odd.bytes);
+        free(left.bytes);
+    }
+}
+
+/* A pprof profile by hand: two sample types and values, a comment, one function `f`. */
+static struct text small_pprof(const char *const types[2], const char *unit, const char *standard, int64_t first)
+{
+    static uint8_t bytes[512];
+    const char *const strings[] = { "", types[0], types[1], unit, standard, "a remark", "f" };
+    struct lapse_wire wire = { .bytes = bytes, .capacity = sizeof bytes };
+    for (uint64_t i = 1; i <= 2; i++) {
+        size_t type = lapse_wire_begin(&wire, 1);
+        lapse_wire_uint(&wire, 1, i);
+        lapse_wire_uint(&wire, 2, 3);
+        lapse_wire_end(&wire, type);
+    }
+    size_t sample = lapse_wire_begin(&wire, 2);
+    lapse_wire_uint(&wire, 1, 1);
+    lapse_wire_uint(&wire, 2, (uint64_t)first);
+    lapse_wire_uint(&wire, 2, 700);
+    lapse_wire_end(&wire, sample);
+    size_t location = lapse_wire_begin(&wire, 4);
+    lapse_wire_uint(&wire, 1, 1);
+    size_t line = lapse_wire_begin(&wire, 4);
+    lapse_wire_uint(&wire, 1, 1);
+    lapse_wire_end(&wire, line);
+    lapse_wire_end(&wire, location);
+    size_t function = lapse_wire_begin(&wire, 5);
+    lapse_wire_uint(&wire, 1, 1);
+    lapse_wire_uint(&wire, 2, 6);
+    lapse_wire_end(&wire, function);
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+        lapse_wire_bytes(&wire, 6, strings[i], strlen(strings[i]));
+    lapse_wire_uint(&wire, 13, 5);
+    for (uint64_t i = 1; i <= 2; i++) /* an index of the table, as the type has it */
+        if (!strcmp(strings[i], standard))
+            lapse_wire_uint(&wire, 14, i);
+    cr_assert_not(wire.overflow);
+    return (struct text){ (char *)bytes, wire.size };
+}
+
+static void expect_pprof(struct text input, uint64_t weight_ns, const char *const notes[])
+{
+    const char *copy = path_of("copy.lapse");
+    char error[256];
+    struct lapse_profile *profile;
+    import_text(lapse_import_pprof, input, copy);
+    cr_assert_eq(lapse_profile_open(&profile, &copy, 1, &(struct lapse_profile_options){ 0 }, error, sizeof error), 0);
+    cr_expect_eq(profile->weight_ns, weight_ns, "%llu", (unsigned long long)profile->weight_ns);
+    for (; *notes; notes++) {
+        bool told = false;
+        for (uint32_t i = 0; i < profile->note_count; i++)
+            told |= strstr(profile->notes[i], *notes) != NULL;
+        cr_expect(told, "%s", *notes);
+    }
+    lapse_profile_close(profile);
+}
+
+Test(import, pprof_takes_the_values_that_pprof_shows_and_says_what_they_are)
+{
+    static const char *const clocks[] = { "cpu", "wall" }, *const heap[] = { "alloc_space", "inuse_space" };
+    static const char *const remark[] = { "a remark", NULL }, *const negative[] = { "1 negative values", NULL },
+                      *const unit[] = { "weights are inuse_space (bytes), each shown as a period", NULL };
+    expect_pprof(small_pprof(clocks, "microseconds", "", 3), 700000, remark);
+    expect_pprof(small_pprof(clocks, "microseconds", "cpu", 3), 3000, remark);
+    expect_pprof(small_pprof(clocks, "nanoseconds", "wall", 3), 700, remark);
+    expect_pprof(small_pprof(clocks, "nanoseconds", "cpu", -3), 0, negative);
+    expect_pprof(small_pprof(heap, "bytes", "", 3), 700 * UINT64_C(5000000), unit);
+}
+
+Test(import, weights_beyond_the_range_are_an_error)
+{
+    static const char text[] = "a 9999999999999999999\n"; /* times the period */
+    char error[256] = "";
+    cr_expect_eq(import_bytes(lapse_import_folded, text, sizeof text - 1, path_of("copy.lapse"), error, sizeof error),
+                 -EOVERFLOW);
+}
+
+Test(import, folded_frames_without_a_name_stay_frames)
+{
+    expect_folded(lapse_import_folded, "a;;b 1\n;c 2\nd; 3\n", &(struct lapse_export_options){ 0 },
+                  "[unknown];c 2\na;[unknown];b 1\nd;[unknown] 3\n");
+}
+
 Test(import, folded_with_threads_decimals_and_comments)
 {
     expect_folded(lapse_import_folded, "# a comment\n[pool tid=12];a;b c 3\na;b c 1.6\r\n\nx 0\n",
@@ -310,6 +457,7 @@ Test(import, wrong_input_is_refused_with_a_line)
         expect_refusal(lapse_import_speedscope, speedscopes[i], strlen(speedscopes[i]));
     expect_refusal(lapse_import_folded, "a;b c\n", 6);
     expect_refusal(lapse_import_folded, "a -5\n", 5);
+    expect_refusal(lapse_import_folded, "a 99999999999999999999\n", 23);
     expect_refusal(lapse_import_perf, "nothing here\n", 13);
     expect_refusal(lapse_import_pprof, "\x0a\x7f", 2);
     expect_refusal(lapse_import_pprof, "\x1f\x8b\x08nonsense", 11);

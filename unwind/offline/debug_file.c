@@ -187,7 +187,8 @@ static void open_main(struct lapse_module_files *files, const char *path,
     }
     /* With a build id the host's own file is as good as one below --symfs; without, it is a guess.
      */
-    if (error == -ENOENT && (!options->symfs || wanted->size)) {
+    bool is_path = path[0] == '/'; /* else a name of an imported profile */
+    if (error == -ENOENT && is_path && (!options->symfs || wanted->size)) {
         used = path;
         error = lapse_object_file_open(&files->main, path);
     }
