@@ -321,6 +321,7 @@ void lapse_session_new_process(enum lapse_state state)
 {
     /* relaxed: this is the only thread */
     lapse_session_quiesce_forget();
+    lapse_session_unload_forget();
     lapse_scan_forget();
     atomic_store_explicit(&lapse_runtime.drain, LAPSE_DRAIN_NONE, memory_order_relaxed);
     atomic_store_explicit(&lapse_drain.alive, 0, memory_order_relaxed);

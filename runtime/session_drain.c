@@ -105,8 +105,17 @@ int lapse_session_snapshot(const char *path)
     return result;
 }
 
+/* How many of those that unload are this thread: calls inside of calls, by destructors. */
+static _Thread_local uint32_t unloading __attribute__((tls_model("initial-exec")));
+
+void lapse_session_unload_forget(void)
+{
+    atomic_store_explicit(&lapse_store_unloading, unloading, memory_order_relaxed); /* relaxed: the only thread */
+}
+
 void lapse_session_unload_begin(void)
 {
+    unloading++;
     atomic_fetch_add_explicit(&lapse_store_unloading, 1, memory_order_relaxed);
     /* Samples that wait are named while what they ran in is still there. Where the drain thread does not
      * answer they are named later, by what is there then. */
@@ -126,6 +135,7 @@ void lapse_session_unload_end(void)
                                             lapse_sys_clock(CLOCK_MONOTONIC), memory_order_release,
                                             memory_order_relaxed);
     atomic_fetch_sub_explicit(&lapse_store_unloading, 1, memory_order_relaxed);
+    unloading--;
 }
 
 /* True when there is a drain thread that has to be told. While another thread's handler is about to

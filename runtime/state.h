@@ -80,6 +80,8 @@ void lapse_session_disable(void);
 void lapse_session_wait_for_stop(void);
 /* Child of a fork: nobody is inside lapse_session_quiesce. */
 void lapse_session_quiesce_forget(void);
+/* And of those that were unloading something, this thread at most. */
+void lapse_session_unload_forget(void);
 /* Child of a fork: everything anew, in this state. */
 void lapse_session_new_process(enum lapse_state state);
 /* The same, and the parent's memory and descriptors given up. */

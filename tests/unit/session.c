@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -230,4 +231,40 @@ CELL(running, stop_while_the_drain_thread_leaves)
     cr_expect_eq(lapse_drain.finished, 0);
     lapse_drain.alive = 0;
     lapse_store.samples = 0;
+}
+
+static void *unload_for_ever(void *begun)
+{
+    lapse_session_unload_begin();
+    atomic_store((_Atomic int *)begun, 1);
+    pause();
+    return NULL;
+}
+
+static int unloading_in_child(void)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit((int)atomic_load(&lapse_store_unloading));
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A fork's child has none of the threads that were inside dlclose, but for the one that forked, out of a
+ * destructor. */
+Test(session, fork_while_others_unload, .timeout = 20)
+{
+    _Atomic int begun = 0;
+    pthread_t thread;
+    enter(LAPSE_STATE_RUNNING);
+    cr_assert_eq(pthread_create(&thread, NULL, unload_for_ever, (void *)&begun), 0);
+    while (!atomic_load(&begun))
+        usleep(1000);
+    cr_expect_eq(unloading_in_child(), 0);
+    lapse_session_unload_begin();
+    cr_expect_eq(unloading_in_child(), 1);
+    lapse_session_unload_end();
+    cr_expect_eq(unloading_in_child(), 0);
+    cr_expect_eq(atomic_load(&lapse_store_unloading), 1);
 }
