@@ -9,6 +9,8 @@ if(TARGET lapse AND TARGET lapse_shared)
     set_target_properties(cli-burn-static PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/integration)
     target_link_options(cli-burn-static PRIVATE -static)
     target_link_libraries(cli-burn-static PRIVATE Threads::Threads)
+    add_library(cli-held-signal SHARED ${CMAKE_CURRENT_LIST_DIR}/cli_held_signal.c)
+    target_link_libraries(cli-held-signal PRIVATE ${CMAKE_DL_LIBS})
     add_executable(cli-killed ${CMAKE_CURRENT_LIST_DIR}/cli_killed.c)
     target_compile_options(cli-killed PRIVATE -O1 -g)
     target_link_libraries(cli-killed PRIVATE lapse_shared)
@@ -16,7 +18,7 @@ if(TARGET lapse AND TARGET lapse_shared)
     target_compile_options(cli-killed-late PRIVATE -O1 -g)
     target_compile_definitions(cli-killed-late PRIVATE LATE)
     target_link_libraries(cli-killed-late PRIVATE lapse_shared)
-    set_target_properties(cli-killed cli-killed-late PROPERTIES
+    set_target_properties(cli-killed cli-killed-late cli-held-signal PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/integration
         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/integration)
     file(GLOB cli_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/cli_*.sh)

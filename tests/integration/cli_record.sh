@@ -134,6 +134,12 @@ for moment in 0.000 0.003 0.006 0.009 0.012 0.015 0.02 0.03 0.05 0.07 0.075 0.08
 done
 [ -z "$(find . -name '.lapse-run-*')" ] || fail "a signal left a folder of spools"
 
+# And in the moment between the command's end and the end of the run: held until the recording is there.
+LD_PRELOAD=$build/tests/integration/libcli-held-signal.so "$lapse" record -q -o held -- "$burn" 150 > out 2> err
+[ $? -eq 143 ] || fail "the signal was lost"
+[ -f held.lapse ] || fail "a signal just after the command's end took the recording"
+[ -z "$(find . -name '.lapse-run-*')" ] || fail "a signal just after the command's end left a folder of spools"
+
 # Closed descriptors: the command finds them closed, and no message gets into a file.
 sh -c 'ls /proc/self/fd' > fds.own 2> /dev/null <&- 3<&-
 "$lapse" record -q -o fds -- sh -c 'ls /proc/self/fd' > fds.recorded 2> /dev/null <&- 3<&-
