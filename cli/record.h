@@ -92,9 +92,18 @@ void lapse_record_rings_remove(struct lapse_record_place *place);
  * has none. */
 struct lapse_spool_mark { uint64_t start_ns; uint8_t session_id[16]; };
 struct lapse_spool_mark lapse_record_spool_mark(int fd);
+struct lapse_spool_mark lapse_record_mark_of(const uint8_t *chunk, size_t size); /* with its head; may be cut short */
 /* Only regular files with one name: root's folder may be written to by others. -1: no. */
 struct stat;
 int lapse_record_open_spool(int folder, const char *name, int flags, struct stat *status);
+
+/* record_shared.c: the spools that short processes share. Set where the runtime finds that of a run. */
+void lapse_record_shared_set(const struct lapse_record_place *place, const char *prefix);
+bool lapse_record_is_shared(const char *name);
+/* One process's part of it, from *at on. False: there is none any more. */
+struct lapse_shared_part { struct lapse_spool_mark mark; uint64_t offset, bytes; };
+bool lapse_record_shared_next(int fd, uint64_t *at, struct lapse_shared_part *part);
+bool lapse_record_shared_has(int fd, const uint8_t session_id[16]);
 
 struct lapse_record_command {
     char **arguments;

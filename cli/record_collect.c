@@ -23,7 +23,7 @@
 #define START_FIELD 14
 #define START_BYTES 65536u
 
-struct spool { char *name; uint64_t start_ns, bytes; };
+struct spool { char *name; uint64_t start_ns, offset, bytes; };
 struct spools { struct spool *items; uint32_t count; };
 
 static bool ends_with(const char *text, const char *end)
@@ -103,15 +103,13 @@ int lapse_record_place_find(struct lapse_record_place *place, const char *folder
     return size > 0 ? 0 : -ENOTDIR;
 }
 
-struct lapse_spool_mark lapse_record_spool_mark(int fd)
+struct lapse_spool_mark lapse_record_mark_of(const uint8_t *bytes, size_t got)
 {
-    uint8_t *bytes = malloc(START_BYTES);
     uint64_t value = 0;
     uint32_t size, crc, field;
     struct lapse_spool_mark mark = { 0 };
     struct lapse_wire_reader header, body;
-    ssize_t got = bytes ? pread(fd, bytes, START_BYTES, 0) : -1;
-    if (got > (ssize_t)LAPSE_CHUNK_HEAD && !lapse_chunk_head_read(bytes, &size, &crc)) {
+    if (got > LAPSE_CHUNK_HEAD && !lapse_chunk_head_read(bytes, &size, &crc)) {
         struct lapse_wire_reader chunk = { bytes + LAPSE_CHUNK_HEAD, bytes + got };
         if (lapse_wire_next(&chunk, &field, &value, &header) == 1 && field == HEADER_FIELD)
             while (lapse_wire_next(&header, &field, &value, &body) == 1) {
@@ -121,6 +119,14 @@ struct lapse_spool_mark lapse_record_spool_mark(int fd)
                     memcpy(mark.session_id, body.at, sizeof mark.session_id);
             }
     }
+    return mark;
+}
+
+struct lapse_spool_mark lapse_record_spool_mark(int fd)
+{
+    uint8_t *bytes = malloc(START_BYTES);
+    ssize_t got = bytes ? pread(fd, bytes, START_BYTES, 0) : 0;
+    struct lapse_spool_mark mark = lapse_record_mark_of(bytes, got > 0 ? (size_t)got : 0);
     free(bytes);
     return mark;
 }
@@ -143,20 +149,8 @@ static bool is_living(const struct lapse_record_place *place, const struct lapse
     return false;
 }
 
-static int add_spool(struct spools *spools, const struct lapse_record_place *place, int folder,
-                     const char *name)
+static int add_part(struct spools *spools, const char *name, const struct lapse_shared_part *part)
 {
-    struct stat status;
-    int fd = lapse_record_open_spool(folder, name, O_RDONLY, &status);
-    if (fd < 0 || !status.st_size) {
-        if (fd >= 0)
-            close(fd);
-        return 0;
-    }
-    struct lapse_spool_mark mark = lapse_record_spool_mark(fd);
-    close(fd);
-    if (is_living(place, &mark))
-        return 0;
     struct spool *items = lapse_array_grow(spools->items, spools->count, sizeof *items);
     char *copy = strdup(name);
     if (items)
@@ -165,8 +159,28 @@ static int add_spool(struct spools *spools, const struct lapse_record_place *pla
         free(copy);
         return -ENOMEM;
     }
-    items[spools->count++] = (struct spool){ copy, mark.start_ns, (uint64_t)status.st_size };
+    items[spools->count++] = (struct spool){ copy, part->mark.start_ns, part->offset, part->bytes };
     return 0;
+}
+
+static int add_spool(struct spools *spools, const struct lapse_record_place *place, int folder,
+                     const char *name)
+{
+    struct stat status;
+    struct lapse_shared_part part = { 0 };
+    int fd = lapse_record_open_spool(folder, name, O_RDONLY, &status), error = 0;
+    if (fd < 0)
+        return 0;
+    if (lapse_record_is_shared(name)) {
+        for (uint64_t at = 0; !error && lapse_record_shared_next(fd, &at, &part);)
+            error = add_part(spools, name, &part);
+    } else if (status.st_size) {
+        part.mark = lapse_record_spool_mark(fd);
+        part.bytes = (uint64_t)status.st_size;
+        error = is_living(place, &part.mark) ? 0 : add_part(spools, name, &part);
+    }
+    close(fd);
+    return error;
 }
 
 static int by_start(const void *a, const void *b)
@@ -198,14 +212,14 @@ static void free_spools(struct spools *spools)
     free(spools->items);
 }
 
-static int copy_bytes(int from, int to, uint64_t *copied)
+static int copy_bytes(int from, int to, uint64_t count, uint64_t *copied)
 {
     char bytes[65536];
-    for (;;) {
+    while (count) {
         /* The kernel copies where it can; what it cannot, in our memory. */
-        ssize_t got = copy_file_range(from, NULL, to, NULL, 1u << 30, 0);
+        ssize_t got = copy_file_range(from, NULL, to, NULL, count < 1u << 30 ? count : 1u << 30, 0);
         if (got < 0 && (errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)) {
-            got = read(from, bytes, sizeof bytes);
+            got = read(from, bytes, count < sizeof bytes ? count : sizeof bytes);
             for (ssize_t done = 0, wrote; got > 0 && done < got; done += wrote)
                 if ((wrote = write(to, bytes + done, (size_t)(got - done))) < 0)
                     return -errno;
@@ -215,7 +229,9 @@ static int copy_bytes(int from, int to, uint64_t *copied)
         if (got <= 0)
             return got ? -errno : 0;
         *copied += (uint64_t)got;
+        count -= (uint64_t)got;
     }
+    return 0;
 }
 
 /* All spools into one new file of the private folder. */
@@ -231,7 +247,8 @@ static int concatenate(struct lapse_record_place *place, const struct spools *sp
         int from = lapse_record_open_spool(folder, spools->items[i].name, O_RDONLY, &status);
         if (from < 0)
             continue;
-        error = copy_bytes(from, to, &place->bytes);
+        error = lseek(from, (off_t)spools->items[i].offset, SEEK_SET) < 0
+                    ? -errno : copy_bytes(from, to, spools->items[i].bytes, &place->bytes);
         close(from);
     }
     if (folder >= 0)
@@ -281,7 +298,7 @@ int lapse_record_collect(struct lapse_record_place *place)
         error = list_spools(&spools, place);
     place->spool_count = spools.count;
     place->path[0] = 0;
-    if (!error && spools.count == 1) {
+    if (!error && spools.count == 1 && !lapse_record_is_shared(spools.items[0].name)) {
         if (snprintf(finished, sizeof finished, "%s/%s", place->spools, spools.items[0].name) >= PATH_MAX)
             error = -ENAMETOOLONG;
         place->bytes = spools.items[0].bytes;

@@ -50,7 +50,8 @@ static bool same_session(int fd, const uint8_t session_id[16])
     return !memcmp(mark.session_id, session_id, sizeof mark.session_id);
 }
 
-/* The spool of this session, or a new one. Returns a descriptor or a negative errno. */
+/* The spool of this session, or a new one. Returns a descriptor or a negative errno, -EEXIST when the session
+ * is in a spool that many share: then it is all there. */
 static int spool_of(const struct lapse_record_place *place, const struct lapse_leftover *leftover)
 {
     char name[64];
@@ -63,8 +64,14 @@ static int spool_of(const struct lapse_record_place *place, const struct lapse_l
         size_t size = strlen(entry->d_name);
         if (size < 6 || strcmp(entry->d_name + size - 6, ".lapse"))
             continue;
-        fd = lapse_record_open_spool(dirfd(folder), entry->d_name, O_RDWR, &status);
-        if (fd >= 0 && !same_session(fd, leftover->session_id)) {
+        bool is_shared = lapse_record_is_shared(entry->d_name);
+        fd = lapse_record_open_spool(dirfd(folder), entry->d_name, is_shared ? O_RDONLY : O_RDWR, &status);
+        if (fd >= 0 && is_shared && lapse_record_shared_has(fd, leftover->session_id)) {
+            close(fd);
+            closedir(folder);
+            return -EEXIST;
+        }
+        if (fd >= 0 && (is_shared || !same_session(fd, leftover->session_id))) {
             close(fd);
             fd = -1;
         }
@@ -106,6 +113,8 @@ static int take(struct lapse_record_place *place, int folder, const char *name, 
     else if (!leftover.is_retired && lapse_leftover_has_samples(&leftover)) {
         int spool = spool_of(place, &leftover);
         error = spool < 0 ? spool : lapse_leftover_append(&leftover, spool, &samples);
+        if (spool == -EEXIST)
+            error = 0;
         if (spool >= 0 && close(spool) && !error)
             error = -errno;
     }

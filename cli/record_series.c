@@ -87,6 +87,7 @@ static int run_once(struct lapse_record_series *series, const struct lapse_recor
     snprintf(prefix, sizeof prefix, "%s%u-%u-", warm_up ? "warm" : "run", number, variant);
     snprintf(out, sizeof out, "%s/%s%%e-%%p", series->out_folder, single ? "" : prefix);
     setenv("LAPSE_OUT", out, 1);
+    lapse_record_shared_set(place, single ? "" : prefix);
     set_number("LAPSE_RUN_INDEX", number);
     set_number("LAPSE_RUN_VARIANT", variant);
     *run = (struct lapse_record_run){ .arguments = command->arguments, .path = command->path,

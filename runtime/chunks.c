@@ -26,6 +26,16 @@ enum { /* fields of Chunk */
 #define NAMES_EVERY_NS UINT64_C(500000000) /* a thread's name is a file of /proc */
 #define LABEL_BYTES 1024 /* of a key, a value or a span's name; the rest is cut off */
 
+static void note_failure(struct lapse_store *store, int error)
+{
+    lapse_message(LAPSE_MESSAGE_SPOOL, store->spool.exists ? store->spool.path : store->spool.base,
+                  ": cannot be written: ", lapse_error_text(error), "; samples are kept in memory");
+    store->write_errors++;
+    if (!store->first_error)
+        store->first_error = error;
+    store->unsent = true;
+}
+
 static bool send(struct lapse_store *store)
 {
     if (!store->wire.size)
@@ -37,12 +47,7 @@ static bool send(struct lapse_store *store)
     }
     int result = lapse_spool_append(&store->spool, store->wire.bytes, (uint32_t)store->wire.size);
     if (result) {
-        lapse_message(LAPSE_MESSAGE_SPOOL, store->spool.exists ? store->spool.path : store->spool.base,
-                      ": cannot be written: ", lapse_error_text(result), "; samples are kept in memory");
-        store->write_errors++;
-        if (!store->first_error)
-            store->first_error = result;
-        store->unsent = true;
+        note_failure(store, result);
         return false;
     }
     store->unsent = false;
@@ -383,7 +388,7 @@ void lapse_store_write(struct lapse_store *store)
         return;
     if (!store->header_written) {
         put_header(store);
-        if (!store->modules_read_ns)
+        if (!store->modules_read_ns && !store->is_ending) /* no stack will need them any more */
             lapse_store_read_modules(store, lapse_sys_clock(CLOCK_MONOTONIC));
     }
     if (!put_modules(store))
@@ -443,6 +448,20 @@ void lapse_store_write_symbols(struct lapse_store *store, const struct lapse_fun
     if (store->unread_modules && lapse_store_room(store))
         put_counters(store); /* again: this one is known only now */
     send(store);
+}
+
+void lapse_store_hold(struct lapse_store *store)
+{
+    store->is_ending = true;
+    if (lapse_runtime.settings.shared[0] && !lapse_runtime.settings.exports && !store->spool.exists)
+        lapse_spool_hold(&store->spool, lapse_arena_resize(&store->arena, NULL, 0, LAPSE_SPOOL_HELD));
+}
+
+void lapse_store_let_go(struct lapse_store *store)
+{
+    int result = lapse_spool_let_go(&store->spool, lapse_runtime.settings.shared);
+    if (result)
+        note_failure(store, result);
 }
 
 void lapse_store_write_end(struct lapse_store *store, uint32_t reason, uint32_t signal)

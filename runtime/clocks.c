@@ -72,6 +72,20 @@ uint64_t lapse_clock_unsampled(const struct lapse_slot *slot)
                ? lapse_clock_late(slot) * atomic_load_explicit(&slot->period_ns, memory_order_relaxed) : 0;
 }
 
+/* Anywhere in the period, all equally likely. First ticks of the processes of a recording, or of a process's
+ * threads, are spread over it evenly: from a random point on by the golden ratio times the thread's id. A
+ * thousand children of two milliseconds add up with a tenth of the error that chance would leave. */
+static uint64_t phase(const struct lapse_slot *slot, uint64_t period, uint64_t from_ns)
+{
+    const struct lapse_settings *settings = &lapse_runtime.settings;
+    uint64_t start;
+    if (from_ns)
+        return lapse_clock_random(period);
+    memcpy(&start, settings->has_run_id ? settings->run_id : lapse_runtime.session_id, sizeof start);
+    start += (uint32_t)atomic_load_explicit(&slot->tid, memory_order_relaxed) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint64_t)((unsigned __int128)start * period >> 64);
+}
+
 /* The kernel first fires at the first expiry that lies ahead; those between from_ns and now are due
  * at once and count as late. */
 void lapse_clock_arm(struct lapse_slot *slot, uint64_t from_ns)
@@ -89,7 +103,7 @@ void lapse_clock_arm(struct lapse_slot *slot, uint64_t from_ns)
     uint64_t now = lapse_sys_clock(clock_number(slot));
     if (from_ns > now)
         from_ns = now;
-    slot->first_ns = from_ns + 1 + lapse_clock_random(period);
+    slot->first_ns = from_ns + 1 + phase(slot, period, from_ns);
     uint64_t next = slot->first_ns;
     if (next <= now)
         next += ((now - next) / period + 1) * period;

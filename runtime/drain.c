@@ -123,18 +123,52 @@ static void take_late_ticks(void)
     }
 }
 
-void lapse_drain_finish(void)
+/* Beside two milliseconds of a short process the cost of writing its profile counts, and no tick can fall
+ * into it. It is known, so it is weight without a stack. The random phase does not stand for it: only a
+ * process that had a tick has something to write, and the next one is then far away. The same holds for what
+ * the first tick cost (it finds the unwind rules) in a process that is shorter than a period. */
+static void take_end_cost(void)
+{
+    bool in_place = atomic_load_explicit(&lapse_runtime.drain, memory_order_relaxed) == LAPSE_DRAIN_REPLACED;
+    if (!lapse_drain.ending)
+        return;
+    const struct lapse_record record = {
+        .kind = LAPSE_RECORD_NOT_SAMPLED, .thread = lapse_drain.ending, .tid = lapse_drain.ending_tid,
+        .time_ns = lapse_sys_clock(CLOCK_MONOTONIC),
+        .weight_ns = lapse_drain.first_tick_ns + (in_place ? 0 : lapse_drain_cpu_ns()) +
+                     lapse_sys_clock(lapse_clock_of_thread((int32_t)lapse_drain.ending_tid)) - lapse_drain.ending_ns,
+    };
+    lapse_store_record(&lapse_store, &record);
+    lapse_store_write(&lapse_store);
+}
+
+/* Names, other outputs, the last words. `whole`: the spool has had nothing from this session before. */
+static void write_outputs(bool whole)
 {
     uint64_t deadline = lapse_sys_clock(CLOCK_MONOTONIC) + lapse_runtime.budget_ns;
+    bool folds = lapse_runtime.settings.exports; /* they say the same as the spool */
+    if (!lapse_store.header_written && !lapse_store.samples)
+        return;
+    if (whole && folds)
+        take_end_cost();
+    lapse_outputs_write(&lapse_store, deadline);
+    if (whole && !folds)
+        take_end_cost();
+    lapse_store_write_end(&lapse_store, lapse_drain.reason, lapse_drain.signal);
+}
+
+void lapse_drain_finish(void)
+{
     if (!lapse_store_init(&lapse_store)) {
+        bool whole = !lapse_store.header_written;
+        lapse_store_hold(&lapse_store);
         take_records();
         take_late_ticks();
         lapse_store.names_read_ns = 0; /* once more */
-        write_records();
-        if (lapse_store.header_written || lapse_store.samples) {
-            lapse_outputs_write(&lapse_store, deadline);
-            lapse_store_write_end(&lapse_store, lapse_drain.reason, lapse_drain.signal);
-        }
+        lapse_store_write(&lapse_store);
+        write_outputs(whole);
+        lapse_store_let_go(&lapse_store);
+        lapse_ring_hand_back(&lapse_runtime.ring, lapse_store.ring_position);
     }
     publish_errors();
     lapse_spool_close(&lapse_store.spool);
@@ -261,6 +295,10 @@ void lapse_drain_main(void)
         interval_ns = INTERVAL_FIRST;
     if (lapse_store_init(&lapse_store))
         lapse_message(LAPSE_MESSAGE_SETUP, "no memory for samples; they are lost", NULL, NULL, NULL);
+    if (lapse_runtime.may_wait) { /* a file is dear, and the end may be near: as if news had just been written */
+        turned_ns = lapse_sys_clock(CLOCK_MONOTONIC);
+        atomic_store_explicit(&lapse_drain.has_news, 1, memory_order_relaxed);
+    }
     for (;;) {
         /* acquire: a request comes after its bell; pairs with the release in ring_bell */
         uint32_t bell = atomic_load_explicit(&lapse_drain.bell, memory_order_acquire);

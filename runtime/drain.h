@@ -58,6 +58,9 @@ struct lapse_drain {
     /* Set when the session starts. */
     bool wary;                  /* the host asked for sandboxes; inherited over fork */
     uint32_t reason, signal;    /* for the end mark; written before a finish request */
+    uint32_t ending, ending_tid; /* so is this: the thread whose end is the process's, by both its numbers (0: */
+    uint64_t ending_ns;         /* none), and its CPU time when its timer was stopped */
+    uint64_t first_tick_ns;     /* what its first tick cost, where no second can have stood for that */
     const struct lapse_drain_ids *ids; /* written before an ids request */
     char snapshot_path[LAPSE_PATH_MAX]; /* written before a snapshot request; ours, it may time out */
     _Atomic uint32_t snapshots; /* futex: snapshot requests answered */
@@ -106,7 +109,9 @@ uint64_t lapse_drain_cpu_ns(void);
 /* Forget everything collected (start of a session, child of a fork). No drain thread runs. */
 void lapse_drain_reset(void);
 
-/* drain_entry.S: clone; the child calls lapse_drain_main and exits. */
+/* drain_entry.S. Call on the drain's stack, in the calling thread. */
+void lapse_drain_call(void (*function)(void), void *stack);
+/* clone; the child calls lapse_drain_main and exits. */
 long lapse_drain_clone(uint64_t flags, void *stack, void *parent_tid, void *child_tid, void *tls);
 
 /* scan.c: find threads that came without us, clean up after those that went. Drain thread, or the

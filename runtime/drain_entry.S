@@ -23,4 +23,26 @@ lapse_drain_clone:
     hlt
     .cfi_endproc
     .size lapse_drain_clone, . - lapse_drain_clone
+
+/* void lapse_drain_call(function, stack): calls it on the drain's stack, in the thread that we are in.
+ * Context: the thread that ends a session, with signals blocked. */
+    .globl lapse_drain_call
+    .hidden lapse_drain_call
+    .type lapse_drain_call, @function
+lapse_drain_call:
+    .cfi_startproc
+    endbr64
+    pushq %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    movq %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    movq %rsi, %rsp
+    call *%rdi
+    movq %rbp, %rsp
+    popq %rbp
+    .cfi_def_cfa %rsp, 8
+    ret
+    .cfi_endproc
+    .size lapse_drain_call, . - lapse_drain_call
     .section .note.GNU-stack, "", @progbits

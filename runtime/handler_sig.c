@@ -17,6 +17,7 @@
 #include "ring_file.h"
 #include "session.h"
 #include "state.h"
+#include "sys.h"
 #include "walk.h"
 
 /* Every so many ticks the handler's own time is taken. */
@@ -171,6 +172,8 @@ LAPSE_SIGSAFE void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *c
     if (atomic_load_explicit(&lapse_runtime.state, memory_order_seq_cst) == LAPSE_STATE_RUNNING) {
         uint64_t time = now_ns();
         uint64_t weight = expiries * atomic_load_explicit(&slot->period_ns, memory_order_relaxed);
+        bool is_first = lapse_runtime.may_wait && !atomic_load_explicit(&slot->delivered, memory_order_relaxed);
+        uint64_t before = is_first ? lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID) : 0;
         count(&slot->delivered, expiries);
         bool paused = lapse_annotations_paused(atomic_load_explicit(&slot->tid, memory_order_relaxed));
         if (time >= lapse_runtime.begin_ns && time < lapse_runtime.end_ns && !paused) {
@@ -182,6 +185,9 @@ LAPSE_SIGSAFE void lapse_handler_tick(int signal, siginfo_t *info, ucontext_t *c
         } else if (time >= lapse_runtime.end_ns) {
             lapse_drain_start_if_needed();
         }
+        if (is_first)
+            atomic_store_explicit(&slot->first_cost_ns, lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID) - before,
+                                  memory_order_relaxed);
     }
     leave(slot);
     errno = saved;

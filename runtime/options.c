@@ -60,6 +60,7 @@ static const struct variable variables[] = {
     { "LAPSE_RUN_INDEX", NUMBER, AT(run_index), 0, 0xffffffff, NULL, "not a number" },
     { "LAPSE_RUN_VARIANT", NUMBER, AT(run_variant), 0, 0xffffffff, NULL, "not a number" },
     { "LAPSE_RINGS", FOLDER, AT(rings), 0, 0, NULL, "not an absolute path of at most 255 bytes" },
+    { "LAPSE_SHARED", FOLDER, AT(shared), 0, 0, NULL, "not an absolute path of at most 255 bytes" },
 };
 
 /* Decimal digits only; no sign, no space, no locale. */
@@ -311,6 +312,8 @@ int lapse_options_read(struct lapse_settings *settings, const struct lapse_optio
         if (text && !read_value(settings, &variables[i], text))
             result = refuse(error, variables[i].name, text, variables[i].expected);
     }
+    if (options && options->out) /* the program's own file is the program's own */
+        settings->shared[0] = 0;
     if (!result && settings->toggle_signal == settings->signal)
         result = refuse_number(error, "LAPSE_TOGGLE_SIGNAL", (uint64_t)settings->toggle_signal,
                                "is the signal that samples");

@@ -35,6 +35,7 @@ struct lapse_settings {
     bool has_run_id;
     uint32_t run_index, run_variant;
     char rings[LAPSE_RINGS_MAX]; /* folder for the ring's file; empty: private memory */
+    char shared[LAPSE_RINGS_MAX]; /* start of the name of a file for profiles of short processes; empty: none */
 };
 
 /* Defaults, then `options` (NULL: none), then, if `environment` is not NULL, its LAPSE_* variables.

@@ -119,6 +119,8 @@ int lapse_ring_renew(bool shared)
     int result = map(ring->control, LAPSE_RING_SIZE, shared, &reserved);
     if (result)
         return result;
+    lapse_runtime.may_wait = path[0] && lapse_runtime.settings.shared[0] && !lapse_runtime.settings.exports &&
+                             !lapse_runtime.settings.duration_ns;
     if (shared)
         sign_ring(ring->control);
     lapse_news_begin(path[0] != 0);

@@ -393,8 +393,20 @@ static void forgive_late(struct lapse_slot *slot, void *context)
     slot->due_before = 0;
 }
 
+/* The thread that ends the process, if it ticks: see take_end_cost in drain.c. */
+static void note_ending(enum lapse_finish_reason reason)
+{
+    const struct lapse_slot *slot = reason == LAPSE_FINISH_EXIT ? lapse_thread_self() : NULL;
+    bool ticks = slot && slot->first_ns && lapse_runtime.clock == LAPSE_CLOCK_CPU;
+    lapse_drain.ending = ticks ? slot->thread : 0;
+    lapse_drain.ending_tid = ticks ? (uint32_t)slot->tid : 0;
+    lapse_drain.ending_ns = ticks ? lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID) : 0;
+    lapse_drain.first_tick_ns = ticks && lapse_drain.ending_ns < lapse_runtime.period_ns ? slot->first_cost_ns : 0;
+}
+
 static void quiet_timers(enum lapse_finish_reason reason, uint64_t *late)
 {
+    note_ending(reason);
     for_each_living(disarm, NULL);
     wait_for_handlers();
     /* A shell's child between fork and exec: the new image counts this time as its start-up. */
@@ -412,12 +424,28 @@ static void write_in_its_place(void)
         return;
     if (!atomic_load_explicit(&lapse_drain.alive, memory_order_acquire)) {
         lapse_drain.before_ns = lapse_sys_clock(CLOCK_THREAD_CPUTIME_ID);
-        lapse_drain_finish();
+        /* The host's own may be small. */
+        lapse_drain_call(lapse_drain_finish, lapse_drain.memory + LAPSE_DRAIN_STACK);
     }
     lapse_drain_becomes(LAPSE_DRAIN_NONE, LAPSE_DRAIN_REPLACED);
 }
 
-/* The drain thread writes. One that was told to leave may still be at it, or leave before it hears us:
+/* A process that is at its end needs no thread for what it has to write. Its own table of descriptors serves,
+ * if it has room: for a spool and a file of /proc, each once more while it gets its high number. */
+static bool writes_itself(void)
+{
+    long tried[3];
+    if (lapse_drain.reason != LAPSE_FINISH_EXIT)
+        return false;
+    for (int i = 0; i < 3; i++)
+        tried[i] = lapse_sys(SYS_open, "/", O_PATH | O_CLOEXEC);
+    for (int i = 0; i < 3; i++)
+        if (tried[i] >= 0)
+            lapse_sys(SYS_close, tried[i]);
+    return tried[2] >= 0;
+}
+
+/* The drain thread writes, or we. One that was told to leave may still be at it, or leave before it hears us:
  * only when it is gone comes the next. */
 static bool write_within(uint64_t budget_ns)
 {
@@ -425,7 +453,7 @@ static bool write_within(uint64_t budget_ns)
     while (!atomic_load_explicit(&lapse_drain.finished, memory_order_acquire)) {
         if (!atomic_load_explicit(&lapse_drain.alive, memory_order_acquire)) {
             lapse_drain_becomes(LAPSE_DRAIN_NONE, LAPSE_DRAIN_HELD);
-            if (lapse_drain_start()) {
+            if (writes_itself() || lapse_drain_start()) {
                 write_in_its_place();
                 continue;
             }

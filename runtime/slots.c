@@ -88,6 +88,7 @@ struct lapse_slot *lapse_slots_take(void)
     atomic_store_explicit(&slot->perf_fd, -1, memory_order_relaxed);
     atomic_store_explicit(&slot->costly, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->delivered, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->first_cost_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&slot->period_ns, 0, memory_order_relaxed);
     memset(&slot->stack, 0, sizeof slot->stack);
     memset((void *)&slot->counts, 0, sizeof slot->counts);

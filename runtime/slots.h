@@ -65,6 +65,7 @@ struct lapse_slot {
     alignas(64) _Atomic uint32_t inside; /* handlers that run or decide whether to: 1; 2 beside a late tick */
     _Atomic uint32_t costly;             /* ticks in a row whose handler took more than its share */
     _Atomic uint64_t delivered;          /* expiries since the timer was armed, overruns included */
+    _Atomic uint64_t first_cost_ns;      /* CPU time that the first tick took, where that is measured */
     struct lapse_slot_counts counts;
 };
 _Static_assert(sizeof(struct lapse_slot) <= LAPSE_SLOT_PCS_OFFSET, "pcs start behind the slot");

@@ -114,10 +114,88 @@ int lapse_spool_write_all(int fd, const void *bytes, size_t size, uint64_t offse
     return 0;
 }
 
+/* Into the shared file, whoever else appends to it. *written: how much of it is there when that fails. */
+static int share(const struct lapse_spool *spool, const char *shared, uint32_t *written)
+{
+    char path[LAPSE_PATH_MAX];
+    struct stat status;
+    struct lapse_text text = { path, 0, sizeof path };
+    long user = lapse_sys(SYS_geteuid);
+    lapse_text_string(&text, shared);
+    lapse_text_string(&text, "-");
+    lapse_text_number(&text, (uint64_t)user);
+    lapse_text_string(&text, LAPSE_SPOOL_SHARED_SUFFIX);
+    long fd = lapse_sys(SYS_open, path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+                        0600);
+    if (fd < 0)
+        return (int)fd;
+    long result = lapse_sys(SYS_fstat, fd, &status);
+    if (!result && (!S_ISREG(status.st_mode) || status.st_nlink != 1 || (long)status.st_uid != user))
+        result = -EACCES;
+    if (!result && beyond_limit((uint64_t)status.st_size + spool->held_size))
+        result = -EFBIG;
+    while (result >= 0 && *written < spool->held_size) {
+        result = lapse_sys(SYS_write, fd, spool->held + *written, spool->held_size - *written);
+        if (result == -EINTR)
+            result = 0;
+        else if (result > 0)
+            *written += (uint32_t)result;
+    }
+    lapse_sys(SYS_close, fd);
+    return result < 0 ? (int)result : 0;
+}
+
+/* Into a file of its own. */
+static int append_held(struct lapse_spool *spool)
+{
+    int fd = descriptor(spool);
+    int result = fd < 0 ? fd : lapse_spool_write_all(fd, spool->held, spool->held_size, 0);
+    if (!result)
+        spool->size = spool->held_size;
+    else if (fd >= 0) {
+        lapse_sys(SYS_unlink, spool->path);
+        lapse_spool_close(spool);
+    }
+    return result;
+}
+
+void lapse_spool_hold(struct lapse_spool *spool, void *memory)
+{
+    spool->held = spool->exists ? NULL : memory;
+    spool->held_size = 0;
+}
+
+int lapse_spool_let_go(struct lapse_spool *spool, const char *shared)
+{
+    uint32_t written = 0;
+    if (!spool->held || !spool->held_size)
+        return 0;
+    int result = *shared ? share(spool, shared, &written) : -ENOENT;
+    if (result && !written)
+        result = append_held(spool);
+    if (!result || written)
+        spool->held = NULL;
+    return result;
+}
+
+static bool hold(struct lapse_spool *spool, const void *body, uint32_t size)
+{
+    if (!spool->held || spool->exists || size > LAPSE_SPOOL_HELD - LAPSE_CHUNK_HEAD - spool->held_size)
+        return false;
+    lapse_chunk_head((uint8_t *)spool->held + spool->held_size, body, size);
+    memcpy(spool->held + spool->held_size + LAPSE_CHUNK_HEAD, body, size);
+    spool->held_size += LAPSE_CHUNK_HEAD + size;
+    return true;
+}
+
 int lapse_spool_append(struct lapse_spool *spool, const void *body, uint32_t size)
 {
     uint8_t head[LAPSE_CHUNK_HEAD];
-    int fd = descriptor(spool);
+    if (hold(spool, body, size))
+        return 0;
+    int fd = spool->held ? lapse_spool_let_go(spool, "") : 0;
+    if (!fd)
+        fd = descriptor(spool);
     if (fd < 0)
         return fd;
     lapse_chunk_head(head, body, size);

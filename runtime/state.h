@@ -43,6 +43,7 @@ struct lapse_runtime {
     uint64_t start_ns, start_realtime_ns;
     uint8_t session_id[16];
     bool preloaded;
+    bool may_wait;          /* the ring outlives the process, and its profile has a place in a shared spool */
     uint64_t before_ns;     /* CPU time of the process that was used before and is in no sample */
     uint64_t loaded_realtime_ns; /* preloaded: when this program's image began; else 0 */
     _Atomic bool has_forked; /* in this session; written by forking threads, read at the end */

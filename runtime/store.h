@@ -110,6 +110,7 @@ struct lapse_store {
     struct lapse_wire wire;       /* chunk under construction */
     uint32_t chunk_samples;
     bool header_written, unsent;  /* unsent: the chunk in `wire` could not be written yet */
+    bool is_ending;       /* no stack comes any more */
     bool chunk_has_nodes; /* the open chunk says the id of its first node */
     uint32_t nodes_written;
     uint64_t lost_samples, write_errors, unread_modules;
@@ -165,6 +166,10 @@ bool lapse_store_room(struct lapse_store *store);
 void lapse_store_write_symbols(struct lapse_store *store, const struct lapse_function_name *names,
                                uint32_t count);
 void lapse_store_write_end(struct lapse_store *store, uint32_t reason, uint32_t signal);
+/* Around all that the end of a session writes: what has no file yet may go into the one that short processes
+ * share (spool.h). */
+void lapse_store_hold(struct lapse_store *store);
+void lapse_store_let_go(struct lapse_store *store);
 
 /* outputs.c: names, then folded text and events, as the options say. */
 void lapse_outputs_write(struct lapse_store *store, uint64_t deadline_ns);

@@ -2,7 +2,7 @@
 # Real programs plain and recorded (programs/). Those of big packages have the label long; their
 # packages are the group `long` of cmake/packages.txt.
 if(TARGET lapse AND TARGET lapse_shared)
-    set(programs sqlite3 xz zstd sort gcc make python perl git openssl bash cxx)
+    set(programs sqlite3 xz zstd sort gcc make python perl git openssl bash short_children cxx)
     set(long_programs ssh_keygen node redis nginx postgres ffmpeg imagemagick tmux chromium go_static)
     foreach(program ${programs} ${long_programs})
         add_test(NAME integration.program_${program}

@@ -21,7 +21,8 @@ class Program:
     process_seconds = 0.2
     periods = 4             # of sampling, beside 5 %
     reaped = True           # all processes are waited for, so the tree's CPU time is known
-    storm = False           # hundreds of short processes: what they cost more under lapse is not all seen
+    storm = False           # hundreds of short processes: compared with what the shell's `times` wrote into a file
+    children = 0            # processes so short that their end in the kernel is more than 5 % of them
     silent = False          # has no output
     unprivileged = False
     unprofiled = False
@@ -180,12 +181,23 @@ class Openssl(Program):
 @program
 class Bash(Program):
     needs = ["bash"]
-    periods = 25  # several hundred processes, each with a random phase
+    periods = 2  # several hundred processes, their phases spread evenly
     storm = True
+    children = 1100  # most of them subshells of half a millisecond
     script = ("exec bash -c 'for i in {1..300}; do x=$(echo $i | tr 1-5 a-e); [ -n \"$x\" ] || exit 9; (exit 3); done; "
               "s=0; for ((i = 0; i < 150000; i++)); do ((s += i % 7)); done; "
-              "echo $s; seq 100 | while read n; do /bin/true; /bin/echo $n; done | cksum; trap \"echo bye\" EXIT; exit 5'")
+              "echo $s; seq 100 | while read n; do /bin/true; /bin/echo $n; done | cksum; times >times; trap \"echo bye\" EXIT; exit 5'")
     status = 5
+
+
+@program
+class Short_Children(Program):
+    """Two milliseconds each, shorter than a period: all the time of most lies in late ticks and in how they end."""
+    needs = ["bash"]
+    periods = 4
+    storm = True
+    processes = 0
+    script = "exec bash -c 'for ((i = 0; i < 250; i++)); do @HOSTS@/short_children 7; s=$((s + $?)); done; times >times; echo $s'"
 
 
 @program
