@@ -27,6 +27,9 @@ int lapse_command_report(int argc, char **argv);
 int lapse_command_symbolize(int argc, char **argv);
 int lapse_command_view(int argc, char **argv);
 
+/* From here on nothing on standard error steers a terminal. */
+void lapse_guard_error_stream(void);
+
 /* Say `lapse NAME: ...` on standard error. Returns LAPSE_STATUS_BAD. */
 int lapse_complain(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

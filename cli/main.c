@@ -119,6 +119,7 @@ int main(int argc, char **argv)
     static char help_option[] = "--help";
     const struct command *command;
     fill_standard_descriptors();
+    lapse_guard_error_stream();
     if (argc < 2)
         return help(stderr);
     if (!strcmp(argv[1], "--version"))

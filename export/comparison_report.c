@@ -85,7 +85,9 @@ static void text_side(struct lapse_output *to, const struct lapse_comparison *c,
                       uint32_t runs, bool blocks, const struct lapse_estimate *e)
 {
     char time[32];
-    put(to, "%-5s %s: %u run%s, %s of CPU a run, %llu samples%s\n", label, name, runs, runs == 1 ? "" : "s",
+    put(to, "%-5s ", label);
+    put_terminal(to, name);
+    put(to, ": %u run%s, %s of CPU a run, %llu samples%s\n", runs, runs == 1 ? "" : "s",
         time_text(time, sizeof time, c, e->mean_ns), (unsigned long long)e->samples,
         blocks ? " (one run: no run-to-run noise seen)" : "");
 }

@@ -29,6 +29,34 @@ for command in report "view --no-open" "diff text.folded" "power --gate=total:>3
     says err "--no-such-option"
 done
 
+# ---- names of files, commands, options and words that would steer a terminal ----
+steering=$(printf 'x\033[1m\r\302\233\177y')
+cp one.lapse "$steering.lapse"
+printf 'main;a 3\n' > "$steering.folded"
+harmless() {
+    LC_ALL=C grep -qaE "$(printf '[\001-\010\013-\037\177]|\302[\200-\237]')" "$1" &&
+        fail "$2: steers the terminal: $(cat -v "$1")"
+}
+for command in report "report --tree" "report --processes" diff power events export annotate "annotate main" recover \
+               fold merge symbolize import record "record --" "report --sort" "report --thread" "export --to"; do
+    for input in "$steering" "$steering.lapse" "$steering.folded"; do
+        # shellcheck disable=SC2086 # several words
+        "$lapse" $command "$input" "$input" > out 2> err < /dev/null
+        harmless out "lapse $command"
+        harmless err "lapse $command"
+        # shellcheck disable=SC2086
+        "$lapse" $command "--$input" > out 2> err < /dev/null
+        harmless err "lapse $command --"
+    done
+done
+"$lapse" "$steering" 2> err
+harmless err "a command"
+says err 'x\x1b[1m\x0d'
+status 2 "$lapse" view --no-open "$steering"
+harmless err "a page"
+status 2 "$lapse" record -o "$steering/none/x" -- true
+harmless err "an output"
+
 status 2 "$lapse" report cut.lapse
 says err "begins as a lapse recording"
 status 2 "$lapse" import -o - one.lapse
