@@ -188,6 +188,8 @@ static int write_stream(const struct export *export, struct lapse_profile *profi
         result = errno ? -errno : -EIO;
         snprintf(error, sizeof error, "%s: %s", name, strerror(-result));
     }
+    if (result == -ENOSPC || result == -EDQUOT || result == -EFBIG || result == -EIO)
+        snprintf(error, sizeof error, "%s: %s", name, strerror(-result)); /* of the file, not the format */
     if (result == -EPIPE) /* who reads has seen enough */
         return 0;
     return result ? lapse_complain("export", "%s", *error ? error : strerror(-result)) : 0;

@@ -232,7 +232,7 @@ static bool parse_head(char *line, struct head *head)
 {
     struct word words[WORDS_MAX];
     uint32_t count = split(line, words), at = 0;
-    *head = (struct head){ .tid = 1, .name.at = line };
+    *head = (struct head){ .tid = 1, .name.at = line, .event.at = line, .rest = line };
     while (at < count && !is_time(&words[at], &head->time_ns))
         at++;
     if (at < count) {

@@ -137,7 +137,7 @@ for command in "export --to=html one.lapse" "import text.folded" "diff one.lapse
     says err "nowhere/x: No such file"
     # shellcheck disable=SC2086
     status 2 "$lapse" $command -o /dev/full
-    says err "No space left"
+    says err "/dev/full: No space left"
     printf 'before' > target
     ln -sf target link
     # shellcheck disable=SC2086
