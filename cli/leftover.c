@@ -64,6 +64,7 @@ static int load(struct lapse_leftover *leftover, int fd)
         return -errno;
     if (!S_ISREG(status.st_mode) || status.st_nlink > 1)
         return -EBADMSG;
+    leftover->is_alive = is_mapped(fd, 0);
     int error = read_all(fd, &control, sizeof control, 0);
     if (error)
         return error;

@@ -17,7 +17,7 @@ struct lapse_leftover {
     uint64_t words;
 };
 
-/* Look at a ring's file. Returns 0, -EBADMSG when it is none, another negative errno. */
+/* Look at a ring's file. Returns 0, -EBADMSG when it is none, or (is_alive) not yet; another negative errno. */
 int lapse_leftover_open(struct lapse_leftover *leftover, int folder, const char *name);
 void lapse_leftover_close(struct lapse_leftover *leftover);
 

@@ -97,17 +97,25 @@ static int note_living(struct lapse_record_place *place, const struct lapse_left
     return 0;
 }
 
-static int take(struct lapse_record_place *place, int folder, const char *name, bool *is_pending)
+/* What one look at the folder says of another one. */
+struct outlook {
+    bool is_pending; /* a process is about to have a ring */
+    bool is_stale;   /* a ring has gone: its place may have been another one's, made too late for this look */
+};
+
+static int take(struct lapse_record_place *place, int folder, const char *name, struct outlook *outlook)
 {
     struct lapse_leftover leftover;
     uint64_t samples = 0;
     int error = lapse_leftover_open(&leftover, folder, name);
-    if (error == -EBADMSG || error == -ELOOP) /* was killed before it had begun, or is none of ours */
+    if (error == -EBADMSG || error == -ELOOP) { /* has not begun, was killed before it had, or is none of ours */
+        outlook->is_pending |= leftover.is_alive;
         return 0;
+    }
     if (error)
         return error;
     if (leftover.is_alive && leftover.is_retired)
-        *is_pending = true;
+        outlook->is_pending = true;
     else if (leftover.is_alive)
         return note_living(place, &leftover);
     else if (!leftover.is_retired && lapse_leftover_has_samples(&leftover)) {
@@ -118,22 +126,24 @@ static int take(struct lapse_record_place *place, int folder, const char *name, 
         if (spool >= 0 && close(spool) && !error)
             error = -errno;
     }
-    if (!error && !leftover.is_alive)
+    if (!error && !leftover.is_alive) {
         unlinkat(folder, name, 0);
+        outlook->is_stale = true;
+    }
     place->rescued += samples;
     lapse_leftover_close(&leftover);
     return error;
 }
 
-static int take_all(struct lapse_record_place *place, bool *is_pending)
+static int take_all(struct lapse_record_place *place, struct outlook *outlook)
 {
     DIR *folder = opendir(place->rings);
     int error = folder ? 0 : -errno;
     place->living_count = 0;
-    *is_pending = false;
+    *outlook = (struct outlook){ false, false };
     for (struct dirent *entry; !error && (entry = readdir(folder));)
         if (entry->d_name[0] != '.')
-            error = take(place, dirfd(folder), entry->d_name, is_pending);
+            error = take(place, dirfd(folder), entry->d_name, outlook);
     if (folder)
         closedir(folder);
     return error;
@@ -142,13 +152,15 @@ static int take_all(struct lapse_record_place *place, bool *is_pending)
 int lapse_record_rings_take(struct lapse_record_place *place)
 {
     const struct timespec step = { 0, 25000000 };
-    bool is_pending;
+    struct outlook outlook;
+    int error = 0, waited = 0;
     if (!*place->rings)
         return 0;
-    int error = take_all(place, &is_pending);
-    for (int waited = 0; !error && (place->living_count || is_pending) && waited < GRACE_MS; waited += 25) {
-        nanosleep(&step, NULL);
-        error = take_all(place, &is_pending);
+    while (!(error = take_all(place, &outlook)) && waited < GRACE_MS &&
+           (place->living_count || outlook.is_pending || outlook.is_stale)) {
+        if (!outlook.is_stale)
+            nanosleep(&step, NULL);
+        waited += outlook.is_stale ? 1 : 25;
     }
     return error == -ENOENT ? 0 : error;
 }

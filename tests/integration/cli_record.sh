@@ -102,6 +102,16 @@ until "$lapse" recover -o late .lapse-run-* > out 2> err || [ $((tries += 1)) -g
 says late.folded "burn "
 [ -z "$(find . -name '.lapse-run-*')" ] || fail "the folder of the spools is still there"
 
+# A process that is making its ring when the command ends holds a file which is none yet: it is waited for.
+cat > begins <<'END'
+(exec 5> "$LAPSE_RINGS/1-1"; : > begun; sleep 0.05; LD_PRELOAD=$1 exec "$0" 400) > begins.out 2>&1 &
+while [ ! -e begun ]; do sleep 0.01; done
+END
+status 0 "$lapse" record -o begins -- env LD_PRELOAD= sh -c "$(cat begins)" "$burn" "$build/liblapse.so"
+says err "goes on recording into"
+tries=0
+until "$lapse" recover -o begun .lapse-run-* > out 2> err || [ $((tries += 1)) -gt 40 ]; do sleep 0.5; done
+
 # LD_PRELOAD of others stays, behind ours.
 LD_PRELOAD=libm.so.6 status 0 "$lapse" record -q -o j -- sh -c 'echo "$LD_PRELOAD"'
 says out "liblapse.so:libm.so.6"
