@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "chunk_file.h"
 #include "command.h"
 #include "importer.h"
 #include "input.h"
 #include "new_file.h"
+
+enum { HEAD_BYTES = 4096 };
 
 static const char help[] =
     "usage: lapse import [--from=FORMAT] [--period=NS] [-o FILE] INPUT...\n"
@@ -53,20 +56,37 @@ static lapse_import_reader *guess_text(char *text)
     return lapse_import_folded;
 }
 
+/* What the first bytes of a gzip file hold takes their place. Returns how many there are now. */
+static size_t unpack_head(char head[HEAD_BYTES], size_t size)
+{
+    char packed[HEAD_BYTES];
+    z_stream stream = { .next_in = (Bytef *)packed, .avail_in = (uInt)size,
+                        .next_out = (Bytef *)head, .avail_out = HEAD_BYTES - 1 };
+    memcpy(packed, head, size);
+    if (inflateInit2(&stream, 15 + 16) != Z_OK)
+        return 0;
+    inflate(&stream, Z_SYNC_FLUSH);
+    inflateEnd(&stream);
+    return HEAD_BYTES - 1 - stream.avail_out;
+}
+
 static lapse_import_reader *guess_reader(FILE *from)
 {
-    char head[4096];
+    char head[HEAD_BYTES];
     size_t size = fread(head, 1, sizeof head - 1, from);
     rewind(from);
     head[size] = 0;
-    if (size >= 2 && !memcmp(head, "\x1f\x8b", 2)) /* speedscope files are also taken in gzip, if told */
-        return lapse_import_pprof;
+    bool packed = size >= 2 && !memcmp(head, "\x1f\x8b", 2);
+    if (packed)
+        size = unpack_head(head, size);
     for (size_t i = 0; i < size; i++) {
         if (head[i] == '{')
             return lapse_import_speedscope;
         if (!isspace((unsigned char)head[i]))
             break;
     }
+    if (packed)
+        return lapse_import_pprof;
     /* A profile begins with one of its messages; no text begins with a newline and a control byte. */
     bool is_text = memchr(head, 0, size) == NULL;
     for (size_t i = 0; i < size && is_text; i++)

@@ -144,6 +144,19 @@ for command in "export --to=html one.lapse" "import text.folded" "diff one.lapse
     status 0 "$lapse" $command -o link
     [ -L link ] && [ "$(head -c 6 target)" != before ] || fail "a link was replaced: $command"
 done
+# The first bytes tell what an input is, in gzip or not.
+"$lapse" export --to=speedscope -o guess.json one.lapse 2> /dev/null
+"$lapse" export --to=pprof -o guess.packed one.lapse 2> /dev/null
+gzip -dc guess.packed > guess.pprof
+gzip -kc guess.json > guess.json.gz
+printf '  prog 7 1.5: 10 cpu-clock:  55aa f+0x1 (/x)\n' > guess.perf
+printf 'main;f 1\n' > guess.folded
+for input in guess.json guess.json.gz guess.packed guess.pprof guess.perf guess.folded; do
+    status 0 "$lapse" import -o guessed.lapse "$input"
+    status 0 "$lapse" export --to=folded guessed.lapse
+    [ -s out ] || fail "nothing came out of $input"
+    rm guessed.lapse
+done
 printf 'precious' > recording
 printf 'a b\n' > bad.folded
 status 2 "$lapse" import -o recording bad.folded
