@@ -3,7 +3,7 @@
  * divided by SCALE, 1 by default) go through every format. Printed for each: CPU seconds, user and system
  * together, for opening (names, stacks, two passes over the samples) and for writing, how much of both was
  * the system's, bytes, samples a second of all of it, peak memory. The system's part is the file system's:
- * 0.2 s for a GiB on an idle machine, up to 3 s on a busy one.
+ * 0.2 to 0.5 s for a GiB, up to 3 s on a busy machine.
  * Two streams of samples: in the first a few calls return and a few are made between samples, as
  * programs do; in the second every third sample draws any stack, in any of eight places of its innermost
  * function (so that pprof and its like have up to 1.6 million stacks): no program does that, it is the
