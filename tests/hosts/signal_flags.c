@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Flags of a SIGPROF handler mean what they always do: one-shot, nesting, masks while it runs, the
- * value that was queued with the signal, and leaving it by siglongjmp. */
+ * value that was queued with the signal, and leaving it by siglongjmp or with the thread's end; what it sees of
+ * the interrupted functions. */
 #include "host.h"
 
+#include <execinfo.h>
 #include <setjmp.h>
 
 static atomic_int calls, depth, deepest;
@@ -52,6 +54,62 @@ static void on_leave(int number, siginfo_t *info, void *context)
     siglongjmp(out, 1);
 }
 
+static atomic_int seen_raiser, cleaned;
+
+static void on_look(int number, siginfo_t *info, void *context)
+{
+    void *addresses[32];
+    (void)number;
+    (void)info;
+    (void)context;
+    int count = backtrace(addresses, 32);
+    atomic_store(&seen_raiser, 0);
+    for (int i = 0; i < count; i++)
+        if ((char *)addresses[i] > (char *)(uintptr_t)raise && (char *)addresses[i] < (char *)(uintptr_t)raise + 64)
+            atomic_store(&seen_raiser, i + 1);
+    atomic_store(&deepest, count);
+}
+
+static void on_end_thread(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    (void)context;
+    pthread_exit((void *)5);
+}
+
+static void clean_up(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&cleaned, 1);
+}
+
+static void *end_in_handler(void *unused)
+{
+    pthread_cleanup_push(clean_up, NULL);
+    host_burn_us(2000);
+    raise(SIGPROF);
+    host_fail("the thread goes on");
+    pthread_cleanup_pop(0);
+    return unused;
+}
+
+static void see_and_end(void)
+{
+    install(on_look, 0, 0);
+    raise(SIGPROF);
+    HOST_CHECK(seen_raiser > 1 && deepest > seen_raiser, "backtrace: raise is %d of %d", seen_raiser, deepest);
+    install(on_end_thread, 0, 0);
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        void *result = NULL;
+        pthread_create(&thread, NULL, end_in_handler, NULL);
+        pthread_join(thread, &result);
+        HOST_CHECK(result == (void *)5, "pthread_exit in a handler");
+    }
+    HOST_CHECK(cleaned == 20, "cleaned up %d times", cleaned);
+}
+
 int main(void)
 {
     struct sigaction now;
@@ -96,5 +154,6 @@ int main(void)
     pthread_sigmask(SIG_BLOCK, NULL, &mask);
     HOST_CHECK(sigismember(&mask, SIGPROF) == 0 && sigismember(&mask, SIGUSR1) == 0,
                "mask after siglongjmp");
+    see_and_end();
     return host_end();
 }
