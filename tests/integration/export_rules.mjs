@@ -10,9 +10,25 @@ const formats = ["folded", "pprof", "chrome", "perfetto", "speedscope", "firefox
 const input = recording("all", ...everything);
 const bad = hostile("bad");
 
-test("equal input, equal bytes", () => {
-    for (const format of formats)
-        assert.ok(readFileSync(exported(format, input, "")).equals(readFileSync(exported(format, input, ""))), format);
+test("equal input, equal bytes, wherever and whenever", () => {
+    for (const format of [...formats, "events", "intervals", "html"]) {
+        const elsewhere = run(process.env.LAPSE, ["export", `--to=${format}`, input], { encoding: "buffer",
+            env: { TZ: "Asia/Tokyo", LC_ALL: "C.UTF-8", LC_NUMERIC: "de_DE.UTF-8", COLUMNS: "20", HOME: "/" } });
+        assert.ok(readFileSync(exported(format, input, "")).equals(elsewhere), format);
+    }
+});
+
+test("folded: roots of processes, threads and labels, and lines, change no sum", () => {
+    const { total } = figures(input), options = ["--processes", "--threads", "--labels", "--lines", "--label-root=request"];
+    for (let choice = 0; choice < 1 << options.length; choice += 3)
+        for (const [unit, scale] of [["ns", 1], ["us", 1000]]) {
+            const chosen = options.filter((_, bit) => choice >> bit & 1);
+            const lines = readFileSync(exported("folded", input, "", `--unit=${unit}`, ...chosen), "utf8").trimEnd().split("\n");
+            const stacks = lines.map((line) => line.slice(0, line.lastIndexOf(" ")));
+            const off = Math.abs(sum(lines.map((line) => Number(line.slice(line.lastIndexOf(" "))))) * scale - total);
+            assert.ok(off <= lines.length * (scale - 1), `${chosen} ${unit}: off by ${off} ns`);
+            assert.equal(new Set(stacks).size, stacks.length, "a stack is one line");
+        }
 });
 
 test("JSON and UTF-8 are well formed whatever the names", () => {
