@@ -2,7 +2,8 @@
 /* A profiled process is killed at random moments: what is lost?
  *   sigkill LIBRARY LAPSE KILLS [SEED]
  * As under `lapse record`, with the ring in a file: after `lapse recover FOLDER` the recording holds
- * every sample that the ring counted, none twice. As under the preload alone: the spool is readable
+ * every sample that the ring counted, none twice; half of these hosts are about to end by themselves, and write
+ * into the spool that short processes share. As under the preload alone: the spool is readable
  * and lacks no more than one drain interval of CPU time. Exit 0, 1. */
 #include <dirent.h>
 #include <errno.h>
@@ -48,10 +49,18 @@ static void *burn(void *argument)
     return NULL;
 }
 
-/* The host: this program with one argument. */
-static void host(void)
+static void *end_after(void *us)
+{
+    usleep((useconds_t)(size_t)us);
+    exit(0);
+}
+
+/* The host: this program with two arguments. */
+static void host(unsigned ends_us)
 {
     pthread_t thread;
+    if (ends_us)
+        pthread_create(&thread, NULL, end_after, (void *)(size_t)ends_us);
     for (size_t i = 1; i < THREADS; i++)
         pthread_create(&thread, NULL, burn, (void *)i);
     burn(NULL);
@@ -70,9 +79,10 @@ static void empty(const char *path)
         closedir(directory);
 }
 
-static pid_t start(bool with_ring)
+/* ends_us: 0 for a host that does not end by itself. */
+static pid_t start(bool with_ring, unsigned ends_us)
 {
-    char out[64];
+    char out[64], ends[16];
     pid_t pid = fork();
     if (pid)
         return pid;
@@ -83,12 +93,16 @@ static pid_t start(bool with_ring)
     setenv("LD_PRELOAD", library, 1);
     if (with_ring)
         setenv("LAPSE_RINGS", rings, 1);
-    execl("/proc/self/exe", "sigkill", "host", NULL);
+    snprintf(out, sizeof out, "%s/short", folder);
+    if (with_ring)
+        setenv("LAPSE_SHARED", out, 1);
+    snprintf(ends, sizeof ends, "%u", ends_us);
+    execl("/proc/self/exe", "sigkill", "host", ends, NULL);
     _exit(127);
 }
 
 /* Kill it after a random time; returns the CPU time that it used. */
-static double run(bool with_ring, unsigned within_us)
+static double run(bool with_ring, unsigned within_us, bool ends)
 {
     struct rusage usage;
     int status;
@@ -96,7 +110,11 @@ static double run(bool with_ring, unsigned within_us)
     uint64_t ns = (uint64_t)(drand48() * within_us) * 1000;
     wait.tv_sec = (time_t)(ns / 1000000000);
     wait.tv_nsec = (long)(ns % 1000000000);
-    pid_t pid = start(with_ring);
+    /* Ending takes a millisecond or so after some of starting: let the kill fall into it. */
+    unsigned ends_us = ends ? 1 + (unsigned)(drand48() * 8000) : 0;
+    if (ends)
+        wait = (struct timespec){ 0, (long)(ends_us + (unsigned)(drand48() * 8000)) * 1000 };
+    pid_t pid = start(with_ring, ends_us);
     nanosleep(&wait, NULL);
     kill(pid, SIGKILL);
     wait4(pid, &status, 0, &usage);
@@ -191,7 +209,7 @@ static int kill_with_ring(int number)
     char path[64];
     mkdir(folder, 0700);
     mkdir(rings, 0700);
-    run(true, KILL_WITHIN_US);
+    run(true, KILL_WITHIN_US, number % 2);
     uint64_t recorded = recorded_in_ring();
     int failed = read_folder(&before) | recover();
     snprintf(path, sizeof path, "%s.out.lapse", folder);
@@ -217,7 +235,7 @@ static int kill_alone(int number, double *worst)
 {
     struct sums sums = { 0 };
     mkdir(folder, 0700);
-    double cpu = run(false, KILL_WITHIN_US_ALONE);
+    double cpu = run(false, KILL_WITHIN_US_ALONE, false);
     int failed = read_folder(&sums);
     double lost = cpu - (double)sums.weight_ns * 1e-9, processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
     if (lost > *worst)
@@ -232,8 +250,8 @@ static int kill_alone(int number, double *worst)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && !strcmp(argv[1], "host"))
-        host();
+    if (argc == 3 && !strcmp(argv[1], "host"))
+        host((unsigned)atoi(argv[2]));
     if (argc < 4)
         return 2;
     library = argv[1];
