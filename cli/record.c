@@ -341,14 +341,10 @@ static void write_report(const struct record *record, struct lapse_profile *prof
         .profile = profile, .view = view, .to = stderr, .limit = TOP_FUNCTIONS,
         .colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR"),
     };
-    double cpu = record->series.cpu_seconds, sampled = (double)profile->weight_ns * 1e-9;
     fputc('\n', stderr);
     if (record->series.repeat > 1 || record->series.command_count > 1)
         lapse_record_series_tell(&record->series, stderr);
     lapse_table_summary(&table);
-    if (cpu - sampled > 0.05 * cpu && cpu - sampled > 0.05 && profile->processes[0].clock == LAPSE_RECORDED_CPU)
-        fprintf(stderr, "! command and children used %.3f s of CPU time, samples stand for %.3f s: the "
-                "rest ran before lapse was loaded, without it or paused\n", cpu, sampled);
     write_tables(record, &table);
     fprintf(stderr, "%s: %.1f kB; `lapse %s` shows more of it\n", place->path, (double)place->bytes / 1e3,
             record->series.command_count > 1 ? "diff" : "report");
@@ -379,6 +375,7 @@ static int finish(const struct record *record, struct lapse_record_place *place,
                   enum lapse_obstacle obstacle)
 {
     const struct lapse_record_run *run = &record->series.last;
+    place->tree_ns = (uint64_t)(record->series.cpu_seconds * 1e9);
     if (lapse_record_collect(place))
         return 1;
     lapse_record_place_remove(place);

@@ -62,6 +62,7 @@ struct lapse_record_place {
     char path[PATH_MAX];    /* of the recording, when it is there */
     uint32_t spool_count;   /* spools with something in them */
     uint64_t bytes;
+    uint64_t tree_ns;       /* CPU time of all runs that are kept; 0: not known */
     uint8_t (*living)[16];  /* sessions of processes that still run: what they record stays here */
     uint32_t living_count;
     uint64_t rescued;       /* samples found in the rings of processes that were killed */
@@ -99,6 +100,9 @@ int lapse_record_open_spool(int folder, const char *name, int flags, struct stat
 
 /* record_shared.c: the spools that short processes share. Set where the runtime finds that of a run. */
 void lapse_record_shared_set(const struct lapse_record_place *place, const char *prefix);
+/* Processes that live on may end while their recording is made: those that do from now on begin another
+ * file, and what is in the one that was there is whole. */
+void lapse_record_shared_take(const struct lapse_record_place *place);
 bool lapse_record_is_shared(const char *name);
 /* One process's part of it, from *at on. False: there is none any more. */
 struct lapse_shared_part { struct lapse_spool_mark mark; uint64_t offset, bytes; };

@@ -21,6 +21,7 @@
 #define HEADER_FIELD 1
 #define ID_FIELD 3
 #define START_FIELD 14
+#define TREE_FIELD 17
 #define START_BYTES 65536u
 
 struct spool { char *name; uint64_t start_ns, offset, bytes; };
@@ -234,6 +235,30 @@ static int copy_bytes(int from, int to, uint64_t count, uint64_t *copied)
     return 0;
 }
 
+/* Behind the first session, of which it becomes a part. */
+static int add_tree(struct lapse_record_place *place, int to)
+{
+    uint8_t bytes[LAPSE_CHUNK_HEAD + 32];
+    struct lapse_wire wire = { .bytes = bytes + LAPSE_CHUNK_HEAD, .capacity = sizeof bytes - LAPSE_CHUNK_HEAD };
+    if (!place->tree_ns)
+        return 0;
+    lapse_wire_uint(&wire, TREE_FIELD, place->tree_ns);
+    lapse_chunk_head(bytes, wire.bytes, (uint32_t)wire.size);
+    ssize_t size = (ssize_t)(LAPSE_CHUNK_HEAD + wire.size), wrote = write(to, bytes, (size_t)size);
+    place->bytes += (uint64_t)size;
+    return wrote == size ? 0 : wrote < 0 ? -errno : -EIO;
+}
+
+/* The only spool is the recording. */
+static int add_tree_to(struct lapse_record_place *place, const char *path)
+{
+    int to = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    int error = to < 0 ? -errno : add_tree(place, to);
+    if (to >= 0 && close(to) && !error)
+        error = -errno;
+    return error;
+}
+
 /* All spools into one new file of the private folder. */
 static int concatenate(struct lapse_record_place *place, const struct spools *spools, char path[PATH_MAX])
 {
@@ -249,6 +274,8 @@ static int concatenate(struct lapse_record_place *place, const struct spools *sp
             continue;
         error = lseek(from, (off_t)spools->items[i].offset, SEEK_SET) < 0
                     ? -errno : copy_bytes(from, to, spools->items[i].bytes, &place->bytes);
+        if (!i && !error)
+            error = add_tree(place, to);
         close(from);
     }
     if (folder >= 0)
@@ -294,6 +321,8 @@ int lapse_record_collect(struct lapse_record_place *place)
     struct spools spools = { 0 };
     char finished[PATH_MAX] = "";
     int error = lapse_record_rings_take(place);
+    if (place->living_count)
+        lapse_record_shared_take(place);
     if (!error)
         error = list_spools(&spools, place);
     place->spool_count = spools.count;
@@ -302,6 +331,8 @@ int lapse_record_collect(struct lapse_record_place *place)
         if (snprintf(finished, sizeof finished, "%s/%s", place->spools, spools.items[0].name) >= PATH_MAX)
             error = -ENAMETOOLONG;
         place->bytes = spools.items[0].bytes;
+        if (!error)
+            error = add_tree_to(place, finished);
     } else if (!error && spools.count) {
         error = concatenate(place, &spools, finished);
     }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The spool that the short processes of a run share (runtime/spool.h): each puts its whole profile behind
  * those of others, in one write. One such file for each user. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record.h"
@@ -14,6 +16,9 @@
 #define SUFFIX ".many.lapse"
 #define PATH_MOST 255 /* what the runtime takes */
 #define WINDOW 4096u
+#define TAKEN "taken" /* no run's names begin so */
+#define NUMBERS 10000
+#define WRITERS_MS 250
 
 void lapse_record_shared_set(const struct lapse_record_place *place, const char *prefix)
 {
@@ -30,6 +35,39 @@ bool lapse_record_is_shared(const char *name)
 {
     size_t size = strlen(name);
     return size > strlen(SUFFIX) && !strcmp(name + size - strlen(SUFFIX), SUFFIX);
+}
+
+/* Until nobody has it open for writing (a lease on reading says so), at most for a while: that takes a process
+ * some microseconds, and one may be stopped there. */
+static void wait_for_writers(int folder, const char *name)
+{
+    const struct timespec step = { 0, 5000000 };
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    for (int waited = 0; fd >= 0 && waited < WRITERS_MS && fcntl(fd, F_SETLEASE, F_RDLCK) && errno == EAGAIN; waited += 5)
+        nanosleep(&step, NULL);
+    if (fd >= 0)
+        close(fd); /* and the lease with it */
+}
+
+void lapse_record_shared_take(const struct lapse_record_place *place)
+{
+    DIR *folder = opendir(place->spools);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char name[NAME_MAX + 32];
+        if (!lapse_record_is_shared(entry->d_name) || !strncmp(entry->d_name, TAKEN, strlen(TAKEN)))
+            continue;
+        for (unsigned number = 0; number < NUMBERS; number++) {
+            snprintf(name, sizeof name, TAKEN "%u-%s", number, entry->d_name);
+            if (!renameat2(dirfd(folder), entry->d_name, dirfd(folder), name, RENAME_NOREPLACE)) {
+                wait_for_writers(dirfd(folder), name);
+                break;
+            }
+            if (errno != EEXIST)
+                break;
+        }
+    }
+    if (folder)
+        closedir(folder);
 }
 
 /* The first whole chunk from *at on, its head included; 0: there is none. One that was cut short (its process

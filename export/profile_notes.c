@@ -113,7 +113,22 @@ static int process_notes(struct lapse_profile *profile)
     return error;
 }
 
+/* Under the CPU clock samples, and what was used before them, are all of it but for what nobody could see. */
+static int tree_note(struct lapse_profile *profile)
+{
+    uint64_t tree_ns = 0, known_ns = profile->weight_ns + profile->counters.before_ns + profile->counters.dropped_weight_ns;
+    for (uint32_t i = 0; i < profile->process_count; i++) {
+        tree_ns += profile->source->links[i].session->tree_ns;
+        if (profile->processes[i].clock != LAPSE_RECORDED_CPU)
+            return 0;
+    }
+    if (tree_ns <= known_ns || tree_ns - known_ns < tree_ns / 200) /* half a percent is sampling's own error */
+        return 0;
+    return note(profile, "%.3f s of %.3f s of CPU time lie in no profile: the kernel's end of processes, programs "
+                "that lapse could not be loaded into, or that were paused", seconds(tree_ns - known_ns), seconds(tree_ns));
+}
+
 int lapse_profile_add_notes(struct lapse_profile *profile)
 {
-    return loss_notes(profile) || damage_notes(profile) || process_notes(profile) ? -ENOMEM : 0;
+    return loss_notes(profile) || tree_note(profile) || damage_notes(profile) || process_notes(profile) ? -ENOMEM : 0;
 }

@@ -102,6 +102,7 @@ struct lapse_session {
     enum lapse_end_reason end_reason;
     uint32_t end_signal;
     uint64_t end_ns, user_ns, system_ns;
+    uint64_t tree_ns; /* CPU time of all processes of the recording, told by one session */
 
     uint64_t first_sample_ns, last_sample_ns, sample_count;
 };

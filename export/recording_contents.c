@@ -394,6 +394,8 @@ int lapse_recording_take_contents(struct lapse_recording *recording, uint32_t in
         take_counters(&session->counters, chunk->counters);
     if (chunk->end)
         take_end(session, chunk->end);
+    if (chunk->tree_ns)
+        session->tree_ns = chunk->tree_ns;
     return error;
 }
 

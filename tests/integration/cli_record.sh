@@ -112,6 +112,18 @@ says err "goes on recording into"
 tries=0
 until "$lapse" recover -o begun .lapse-run-* > out 2> err || [ $((tries += 1)) -gt 40 ]; do sleep 0.5; done
 
+# CPU time of processes that no library can be loaded into is told, and is nobody's sample.
+status 0 "$lapse" record -o tree -- sh -c "'$burn' 100; env -u LD_PRELOAD '$burn' 200; :"
+grep -q 'of CPU time lie in no profile' err || fail "record says nothing of a process without a profile"
+"$lapse" report --processes --format=json tree.lapse > tree.json
+python3 - tree.json << 'END' || fail "CPU time in no profile: $(grep -o '[^"]*in no profile[^"]*' tree.json)"
+import json, re, sys
+report = json.load(open(sys.argv[1]))
+missing, all = [float(text) for note in report["notes"] for text in
+                re.findall(r"([0-9.]+) s of ([0-9.]+) s of CPU time lie in no profile", note)[0:1] for text in text]
+sys.exit(not (0.15 < missing < 0.3 and abs(all - missing - report["weight"] * 1e-9) < 0.02 and all < 0.45))
+END
+
 # LD_PRELOAD of others stays, behind ours.
 LD_PRELOAD=libm.so.6 status 0 "$lapse" record -q -o j -- sh -c 'echo "$LD_PRELOAD"'
 says out "liblapse.so:libm.so.6"
