@@ -82,34 +82,61 @@ static void add_cells(struct lapse_run_cell *to, const struct lapse_run_cell *fr
     }
 }
 
-/* Is the function of `node` above it as well? Then its samples are counted up there. */
-static bool is_recursive(const struct lapse_comparison *c, uint32_t node)
+/* Is the function of a node above it as well? Then its samples are counted up there. By one walk through the tree
+ * that knows how often each function is open: stacks can be very deep. Returns a flag for each node, or NULL. */
+static bool *find_recursive(const struct lapse_comparison *c)
 {
     const uint32_t *names = c->tables->node_names;
-    for (uint32_t up = c->nodes[node].parent; up; up = c->nodes[up].parent)
-        if (names[up] == names[node])
-            return true;
-    return false;
+    size_t nodes = c->node_count + (size_t)1;
+    bool *recursive = calloc(nodes, sizeof *recursive);
+    uint32_t *rest = calloc(2 * nodes + c->tables->names.count, sizeof *rest);
+    if (!recursive || !rest) {
+        free(recursive);
+        free(rest);
+        return NULL;
+    }
+    uint32_t *next = rest + nodes, *open = next + nodes; /* rest: the first child not yet walked */
+    for (uint32_t i = c->node_count; i-- > 1;) {
+        next[i] = rest[c->nodes[i].parent];
+        rest[c->nodes[i].parent] = i;
+    }
+    for (uint32_t node = 0, child; (child = rest[node]) || node;) {
+        if (child) {
+            rest[node] = next[child];
+            recursive[child] = open[names[child]]++ > 0;
+            node = child;
+        } else {
+            open[names[node]]--;
+            node = c->nodes[node].parent;
+        }
+    }
+    free(rest);
+    return recursive;
 }
 
 /* Sums per function (by name number) of one side, and the totals of the merged tree. */
-static int sum_functions(struct lapse_comparison *c, const struct lapse_run_sums *side, struct function_sums *sums, bool is_base)
+static int sum_functions(struct lapse_comparison *c, const struct lapse_run_sums *side,
+                         struct function_sums *sums, bool is_base)
 {
     uint32_t columns = side->columns, names = c->tables->names.count;
     size_t cells = (size_t)columns * sizeof(struct lapse_run_cell);
     struct lapse_run_cell *below = sums->below = malloc(c->node_count * cells + 1);
     sums->self = calloc((size_t)names * columns + 1, sizeof(struct lapse_run_cell));
     sums->total = calloc((size_t)names * columns + 1, sizeof(struct lapse_run_cell));
-    if (!below || !sums->self || !sums->total)
+    bool *recursive = find_recursive(c);
+    if (!below || !sums->self || !sums->total || !recursive) {
+        free(recursive);
         return -ENOMEM;
+    }
     memcpy(below, side->self, c->node_count * cells);
     for (uint32_t i = c->node_count; i-- > 1;) {
         uint32_t name = c->tables->node_names[i], parent = c->nodes[i].parent;
         add_cells(sums->self + (size_t)name * columns, side->self + (size_t)i * columns, columns);
-        if (!is_recursive(c, i))
+        if (!recursive[i])
             add_cells(sums->total + (size_t)name * columns, below + (size_t)i * columns, columns);
         add_cells(below + (size_t)parent * columns, below + (size_t)i * columns, columns);
     }
+    free(recursive);
     for (uint32_t i = 0; i < c->node_count; i++)
         for (uint32_t column = 0; column < columns; column++)
             *(is_base ? &c->nodes[i].base_ns : &c->nodes[i].new_ns) +=
@@ -136,17 +163,22 @@ static char *path_text(const struct lapse_comparison *c, uint32_t node)
     return text;
 }
 
-static void add_change(struct lapse_comparison *c, enum lapse_change_kind kind, const char *name, uint32_t node,
-                       const struct lapse_run_cell *base, const struct lapse_run_cell *new)
+/* Nothing where nothing was sampled. A call path (name NULL) gets its text only then: the paths of a deep
+ * stack are as many as it is deep. */
+static int add_change(struct lapse_comparison *c, enum lapse_change_kind kind, const char *name, uint32_t node,
+                      const struct lapse_run_cell *base, const struct lapse_run_cell *new)
 {
-    const struct lapse_comparison_tables *t = c->tables;
+    struct lapse_comparison_tables *t = c->tables;
     struct lapse_change change = { .kind = kind, .name = name, .node = node };
     change.base = lapse_run_estimate(&t->base, base, c->exact_totals);
     change.new = lapse_run_estimate(&t->new, new, c->exact_totals);
     if (!change.base.samples && !change.new.samples)
-        return;
+        return 0;
+    if (!name && !(change.name = t->paths[t->path_count++] = path_text(c, node)))
+        return -ENOMEM;
     lapse_change_compare(&change, c->level);
     c->changes[c->change_count++] = change;
+    return 0;
 }
 
 /* Every call path with what is called from it. */
@@ -177,14 +209,10 @@ static int add_changes(struct lapse_comparison *c, const struct function_sums *b
         add_change(c, LAPSE_CHANGE_SELF, t->names.texts[i], 0, base->self + b, new->self + n);
         add_change(c, LAPSE_CHANGE_CUMULATIVE, t->names.texts[i], 0, base->total + b, new->total + n);
     }
-    for (uint32_t i = 1; i < c->node_count; i++) {
-        char *path = path_text(c, i);
-        if (!path)
+    for (uint32_t i = 1; i < c->node_count; i++)
+        if (add_change(c, LAPSE_CHANGE_PATH, NULL, i, t->base.self + (size_t)i * t->base.columns,
+                       t->new.self + (size_t)i * t->new.columns))
             return -ENOMEM;
-        t->paths[t->path_count++] = path;
-        add_change(c, LAPSE_CHANGE_PATH, path, i, t->base.self + (size_t)i * t->base.columns,
-                   t->new.self + (size_t)i * t->new.columns);
-    }
     return 0;
 }
 
