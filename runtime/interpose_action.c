@@ -158,7 +158,7 @@ bool lapse_interpose_recheck(void)
 /* quick_exit's own functions run first: ours was registered before them. */
 static void finish_quickly(void)
 {
-    if (lapse_session_is_mine())
+    if (lapse_session_is_unfinished())
         lapse_session_finish(LAPSE_FINISH_EXIT, 0);
 }
 
@@ -209,7 +209,7 @@ void lapse_interpose_fork_child(void)
  * lets the signal come again, once this handler has returned. */
 static void die_by_default(int number, siginfo_t *info, ucontext_t *context)
 {
-    if (lapse_session_is_mine())
+    if (lapse_session_is_unfinished())
         lapse_session_finish(LAPSE_FINISH_SIGNAL, number);
     struct kernel_action action = { .handler = NULL, .flags = KERNEL_SA_RESTORER,
                                     .restorer = lapse_taken.restorer };

@@ -34,7 +34,7 @@ struct exec_guard {
 static void guard_begin(struct exec_guard *guard, bool missing)
 {
     int error = errno;
-    guard->session = !missing && lapse_session_is_mine();
+    guard->session = !missing && lapse_session_is_unfinished();
     if (guard->session)
         lapse_session_exec_prepare();
     lapse_inherit_begin(&guard->inherit);

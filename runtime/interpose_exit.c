@@ -18,7 +18,7 @@
 
 LAPSE_INTERPOSE void _exit(int status)
 {
-    if (lapse_session_is_mine())
+    if (lapse_session_is_unfinished())
         lapse_session_finish(LAPSE_FINISH_EXIT, 0);
     LAPSE_REAL(_exit)(status);
     __builtin_unreachable();
@@ -33,7 +33,7 @@ LAPSE_INTERPOSE void _Exit(int status)
 LAPSE_INTERPOSE void abort(void)
 {
     struct sigaction action;
-    if (lapse_session_is_mine() && LAPSE_REAL(sigaction)(SIGABRT, NULL, &action) == 0 &&
+    if (lapse_session_is_unfinished() && LAPSE_REAL(sigaction)(SIGABRT, NULL, &action) == 0 &&
         (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN))
         lapse_session_finish(LAPSE_FINISH_SIGNAL, SIGABRT);
     LAPSE_REAL(abort)();

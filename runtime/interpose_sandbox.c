@@ -158,7 +158,7 @@ long lapse_syscall_watched(long number, long a0, long a1, long a2, long a3, long
             before_filter(a0 == SECCOMP_SET_MODE_STRICT || a2);
         break;
     case SYS_exit_group:
-        if (lapse_session_is_mine())
+        if (lapse_session_is_unfinished())
             lapse_session_finish(LAPSE_FINISH_EXIT, 0);
         break;
     default:

@@ -61,6 +61,12 @@ bool lapse_session_is_mine(void)
     return is_open(lapse_session_state());
 }
 
+bool lapse_session_is_unfinished(void)
+{
+    enum lapse_state state = lapse_session_state();
+    return is_open(state) || state == LAPSE_STATE_STOPPING;
+}
+
 bool lapse_session_was_mine(void)
 {
     return lapse_runtime.pid && is_this_process();

@@ -32,6 +32,9 @@ enum lapse_state lapse_session_state(void);
 
 /* True when this very process (not a vfork child that shares our memory) has a session. Cheap. */
 bool lapse_session_is_mine(void);
+/* Is it, or is another thread just ending it? lapse_session_finish waits for that: asked before the process
+ * ends or becomes another, which would cut off what is being written. */
+bool lapse_session_is_unfinished(void);
 /* True when it has or had one: a fork takes a copy of what is left of it, or of what another thread is
  * just beginning or ending. */
 bool lapse_session_was_mine(void);

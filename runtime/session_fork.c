@@ -118,9 +118,10 @@ static bool restart_after_exec;
 
 void lapse_session_exec_prepare(void)
 {
-    restart_after_exec = lapse_session_is_mine();
-    if (restart_after_exec)
-        lapse_session_finish(LAPSE_FINISH_EXEC, 0);
+    /* Where another thread is at it, for its own exec, that one sees to a new session. */
+    if (lapse_session_is_mine())
+        restart_after_exec = true;
+    lapse_session_finish(LAPSE_FINISH_EXEC, 0);
 }
 
 void lapse_session_exec_failed(void)

@@ -46,15 +46,27 @@ static void *fork_on(void *unused)
     return unused;
 }
 
-static void *become(void *us)
+static void *fail_to_become(void *us)
 {
     for (int i = 0; i < 5; i++) {
         execl("/nowhere/program", "x", (char *)NULL);
         HOST_CHECK(errno == ENOENT, "exec of nothing: %d", errno);
+        host_burn_us(1000);
     }
+    return us;
+}
+
+static void *become(void *us)
+{
     host_burn_us((int64_t)(intptr_t)us);
     execl(host_self(), host_self(), "--burn", (char *)NULL);
     return us;
+}
+
+static void *become_at_last(void *us)
+{
+    fail_to_become(us);
+    return become(us);
 }
 
 static void at_exit(void)
@@ -85,7 +97,7 @@ static void run(int how)
     switch (how) {
     case 0: /* another thread becomes another program */
         start(make_threads, 0);
-        start(become, 6000);
+        start(become_at_last, 6000);
         host_burn_us(5000000);
         _exit(90);
     case 1: /* two do, and the first ends the process */
