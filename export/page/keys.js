@@ -35,7 +35,8 @@ const KEYS = [
             ["Ctrl wheel", "zoom at the pointer"],
             ["Z", "zoom to the range"],
             ["↑ ↓, Enter", "choose a lane, open it"],
-            ["double-click", "zoom to the call"],
+            ["Shift ← ↑ ↓ →", "walk from call to call"],
+            ["Shift Enter, double-click", "zoom to the call"],
         ],
     ],
     [

@@ -15,7 +15,7 @@ class Timeline extends Plot {
         super(choice, parent, tip, {
             name: "timeline",
             label: "Timeline",
-            hint: "Timeline of calls. A and D pan, W and S zoom, up and down choose a thread, Enter opens it.",
+            hint: "Timeline of calls. A and D pan, W and S zoom, up and down choose a thread, Enter opens it. With Shift, arrows walk from call to call, Enter zooms.",
             left: LABEL_WIDTH,
         });
         this.makeBar();
@@ -28,6 +28,7 @@ class Timeline extends Plot {
         this.opened = new Set();
         this.bitmaps = new Map();
         this.current = 0;
+        this.cursor = new CallCursor(this);
         this.lanes = [];
         this.listen();
         choice.listen((what, change) => this.changed(what, change));
@@ -196,6 +197,7 @@ class Timeline extends Plot {
         context.fillRect(from, y + lane.spans, Math.max(1, until - from), CPU_ROW - 2);
         if (bitmap) this.drawBitmap(context, lane, bitmap, y);
         this.drawSpans(context, thread, y, width);
+        this.drawCursor(context, lane);
         context.restore();
         this.drawLabel(context, lane, y, index);
     }
@@ -278,6 +280,24 @@ class Timeline extends Plot {
                     y + span.row * SPAN_ROW + SPAN_ROW / 2 - 1,
                 );
         }
+    }
+    /* Where the box of a call is on the canvas, within what is shown of its lane. */
+    boxOf(lane, { start, end, depth }) {
+        const left = Math.max(this.x(start), LABEL_WIDTH),
+            right = Math.min(this.x(end), LABEL_WIDTH + this.width);
+        return {
+            x: left,
+            y: lane.calls + (depth - 1) * lane.row - this.scroller.scrollTop,
+            width: Math.max(2, right - left),
+        };
+    }
+    drawCursor(context, lane) {
+        const { interval } = this.cursor;
+        if (!interval || interval.thread !== lane.thread) return;
+        const box = this.boxOf(lane, interval);
+        context.strokeStyle = this.choice.palette.text;
+        context.lineWidth = 2;
+        context.strokeRect(box.x + 1, box.y, Math.max(1, box.width - 2), lane.row - 1);
     }
     drawLabel(context, lane, y, index) {
         const { palette, profile } = this.choice,
@@ -389,22 +409,23 @@ class Timeline extends Plot {
                 at < lane.top + (p.row + 1) * SPAN_ROW,
         );
         const depth = Math.floor((at - lane.calls) / lane.row) + 1,
-            first = s.start[lane.thread],
-            last = s.start[lane.thread + 1];
-        const sample = lowerBound(s.time, time, first, last) - 1;
+            first = s.start[lane.thread];
+        const sample = lowerBound(s.time, time, first, s.start[lane.thread + 1]) - 1;
         if (span || depth < 1 || depth > lane.rows || sample < first) return { lane, span, time };
-        const node = ancestorAt(profile, this.painter.nodeDepth, this.painter.node(sample), depth);
-        return node
-            ? { lane, time, interval: this.interval(node, depth, sample, first, last) }
-            : { lane, time };
+        return { lane, time, interval: this.interval(lane.thread, sample, depth) };
     }
-    interval(node, depth, sample, first, last) {
+    /* Null where the sample's stack is not that deep. */
+    interval(thread, sample, depth) {
         const { profile } = this.choice,
             { painter } = this,
             limit = 50000,
-            s = profile.samples;
-        const holds = (i) =>
-            ancestorAt(profile, painter.nodeDepth, painter.node(i), depth) === node;
+            s = profile.samples,
+            first = s.start[thread],
+            last = s.start[thread + 1];
+        const at = (i) => ancestorAt(profile, painter.nodeDepth, painter.node(i), depth),
+            node = depth > 0 ? at(sample) : 0,
+            holds = (i) => at(i) === node;
+        if (!node) return null;
         let from = sample,
             to = sample;
         while (from > first && sample - from < limit && holds(from - 1)) from--;
@@ -412,6 +433,10 @@ class Timeline extends Plot {
         let pauses = 0;
         for (let i = from + 1; i <= to; i++) if (painter.pausedBefore(i)) pauses++;
         return {
+            thread,
+            depth,
+            first: from,
+            last: to,
             func: profile.nodeFunction[node],
             start: s.time[from],
             end: s.time[Math.min(last - 1, to + 1)],
@@ -423,6 +448,36 @@ class Timeline extends Plot {
             weight: s.before[to + 1] - s.before[from],
         };
     }
+    zoomToCall({ start, end }) {
+        this.setWindow(start - (end - start) * 0.05, end + (end - start) * 0.05);
+    }
+    /* The call comes into sight, in an open lane, and is told beside its box and to who listens. */
+    reveal(interval) {
+        const { start, end, thread, depth } = interval,
+            [low, high] = this.window,
+            span = high - low;
+        this.opened.add(thread);
+        this.layOut();
+        if (end <= low || start >= high) this.setWindow(start - span * 0.1, start + span * 0.9);
+        const lane = this.lanes.find((l) => l.thread === thread),
+            top = lane.calls + (depth - 1) * lane.row;
+        this.setContent(this.content, this.pane.clientHeight);
+        if (top - this.scroller.scrollTop < RULER) this.scroller.scrollTop = top - RULER - 8;
+        else if (top + lane.row > this.scroller.scrollTop + this.pane.clientHeight)
+            this.scroller.scrollTop = top + lane.row + 8 - this.pane.clientHeight;
+        const pane = this.pane.getBoundingClientRect(),
+            box = this.boxOf(lane, interval);
+        this.showInterval(
+            interval,
+            { clientX: pane.x + box.x + box.width / 2, clientY: pane.y + box.y + lane.row },
+            span / this.width,
+        );
+        this.tip.say(
+            `${this.choice.name(interval.func)}, depth ${depth}, lasts ${timeText(end - start)}, ` +
+                `seen in ${samplesText(interval.samples)} ${moduleText(this.choice.profile, interval.func)}`,
+        );
+        this.surface.dirty();
+    }
     listen() {
         const { canvas } = this.surface;
         canvas.addEventListener("pointermove", (event) => this.hover(event));
@@ -430,11 +485,7 @@ class Timeline extends Plot {
         canvas.addEventListener("click", (event) => this.clicked(event));
         canvas.addEventListener("dblclick", (event) => {
             const { interval } = this.hit(event);
-            if (interval)
-                this.setWindow(
-                    interval.start - (interval.end - interval.start) * 0.05,
-                    interval.end + (interval.end - interval.start) * 0.05,
-                );
+            if (interval) this.zoomToCall(interval);
         });
         canvas.addEventListener("pointerdown", (event) => {
             if (event.button !== 1 && !(event.button === 0 && event.altKey)) return;
@@ -501,6 +552,7 @@ class Timeline extends Plot {
     }
     clicked(event) {
         if (this.brush.justDragged) return;
+        this.cursor.clear();
         const { x } = this.surface.at(event),
             { lane, interval } = this.hit(event);
         if (lane && x < LABEL_WIDTH) this.toggleLane(lane);
@@ -509,21 +561,31 @@ class Timeline extends Plot {
     key(event) {
         if (event.altKey || event.ctrlKey || event.metaKey) return;
         const middle = (this.window[0] + this.window[1]) / 2,
-            key = event.key;
-        if (key === "w" || key === "+" || key === "=") this.zoomAt(middle, 1 / 1.4);
+            key = event.key,
+            lane = this.lanes[this.current],
+            walks = event.shiftKey && lane && /^Arrow/.test(key);
+        if (!walks) this.tip.hide();
+        if (walks) this.cursor.move(key, lane.thread);
+        else if (event.shiftKey && key === "Enter" && this.cursor.interval) this.zoomToCursor();
+        else if (key === "w" || key === "+" || key === "=") this.zoomAt(middle, 1 / 1.4);
         else if (key === "s" || key === "-") this.zoomAt(middle, 1.4);
         else if (key === "a" || key === "ArrowLeft") this.pan(-0.15);
         else if (key === "d" || key === "ArrowRight") this.pan(0.15);
         else if (key === "z") this.zoomToRange();
         else if (key === "ArrowDown") this.chooseLane(this.current + 1);
         else if (key === "ArrowUp") this.chooseLane(this.current - 1);
-        else if (key === "Enter" && this.lanes[this.current])
-            this.toggleLane(this.lanes[this.current]);
+        else if (key === "Enter" && lane) this.toggleLane(lane);
         else return;
         event.preventDefault();
     }
+    zoomToCursor() {
+        const { interval } = this.cursor;
+        this.zoomToCall(interval);
+        this.choice.select(this.choice.profile.nameOf[interval.func]);
+    }
     chooseLane(index) {
         this.keyed = true;
+        this.cursor.clear();
         this.current = Math.max(0, Math.min(this.lanes.length - 1, index));
         const lane = this.lanes[this.current];
         if (!lane) return;

@@ -133,6 +133,89 @@ test("keys pan and zoom, a lane opens, hovering tells the interval's bounds", as
     await page.close();
 });
 
+test("keys walk from call to call, say each, and zoom to it", async () => {
+    const page = await open(html(made));
+    await page.keyboard.press("2");
+    await page.waitForFunction(() => lapsePage.views.timeline.lanes.length);
+    const at = () =>
+        ask(
+            page,
+            `(({ thread, depth, first, last, func }) => ({ thread, depth, first, last, name: choice.name(func) }))(timeline.cursor.interval)`,
+        );
+    /* Worked out here: the call at a depth of a sample, and how far the samples around hold it. */
+    const wanted = (thread, sample, depth) =>
+        ask(
+            page,
+            `(() => { const path = (i) => { const nodes = []; for (let n = profile.leafNode[samples.leaf[i]]; n > 0; n = profile.nodeParent[n]) nodes.unshift(n); return nodes; };
+            const node = path(${sample})[${depth - 1}]; let first = ${sample}, last = ${sample};
+            while (first > samples.start[${thread}] && path(first - 1)[${depth - 1}] === node) first--;
+            while (last + 1 < samples.start[${thread} + 1] && path(last + 1)[${depth - 1}] === node) last++;
+            return { thread: ${thread}, depth: ${depth}, first, last, name: choice.name(profile.nodeFunction[node]) }; })()`,
+        );
+    let before = null;
+    for (const key of ["Down", "Down", "Down", "Up", "Right", "Right", "Left"]) {
+        await page.keyboard.press("Shift+Arrow" + key);
+        const now = await at();
+        assert.deepEqual(now, await wanted(now.thread, now.first, now.depth));
+        if (before && key === "Down") assert.ok(now.depth === before.depth + 1 && now.first >= before.first && now.last <= before.last);
+        if (key === "Right") assert.ok(now.first === before.last + 1 && now.depth <= before.depth);
+        if (key === "Left") assert.ok(now.last === before.first - 1 && now.depth <= before.depth);
+        if (key === "Up") assert.ok(now.depth === before.depth - 1 && now.first <= before.first && now.last >= before.last);
+        assert.ok((await page.textContent("#live")).startsWith(`${now.name}, depth ${now.depth}, lasts `));
+        assert.ok((await page.textContent(".tip:not([hidden])")).startsWith(now.name));
+        before = now;
+    }
+    await page.keyboard.press("Shift+Enter");
+    const [low, high] = await ask(page, "timeline.window"),
+        { start, end } = await ask(page, "timeline.cursor.interval");
+    assert.ok(low <= start && high >= end && (end - start) / (high - low) > 0.8);
+    assert.equal(await page.textContent(".details h2"), before.name);
+    await page.keyboard.press("ArrowDown");
+    assert.equal(await ask(page, "timeline.cursor.interval"), null);
+    assert.deepEqual(page.problems, []);
+    await page.close();
+});
+
+test("every control and picture has a role and a name for readers who listen", async () => {
+    const page = await open(html(made)),
+        tree = await page.context().newCDPSession(page);
+    const controls = /^(button|tab|checkbox|searchbox|textbox|application|grid|columnheader|dialog|tabpanel|toolbar|slider|link)$/i;
+    const seen = new Set();
+    for (const view of ["1", "2", "3", "4", "?"]) {
+        await page.keyboard.press(view);
+        await page.waitForTimeout(150);
+        const { nodes } = await tree.send("Accessibility.getFullAXTree");
+        for (const { ignored, role, name } of nodes) {
+            if (ignored || !role || !controls.test(role.value)) continue;
+            seen.add(role.value);
+            assert.ok(name && name.value.trim(), `${role.value} without a name in view ${view}`);
+        }
+    }
+    for (const role of ["button", "tab", "application", "grid", "columnheader", "dialog"])
+        assert.ok(seen.has(role), `${role} among ${[...seen]}`);
+    assert.deepEqual(page.problems, []);
+    await page.close();
+});
+
+test("what is printed fits the paper", async () => {
+    const page = await open(html(made));
+    for (const width of [500, 720, 1050]) {
+        await page.emulateMedia({ media: "print" });
+        await page.setViewportSize({ width: 1200, height: 800 });
+        /* The pictures keep the size that the screen gave them, as they do between screen and paper. */
+        const wide = await page.evaluate((paper) => {
+            document.body.style.width = paper + "px";
+            return [...document.querySelectorAll("canvas")]
+                .filter((canvas) => canvas.offsetParent)
+                .map((canvas) => canvas.getBoundingClientRect())
+                .filter((box) => box.right > paper + 1).length;
+        }, width);
+        assert.equal(wide, 0, `pictures wider than ${width} pixels of paper`);
+    }
+    assert.deepEqual(page.problems, []);
+    await page.close();
+});
+
 test("threads and labels leave what they say", async () => {
     const page = await open(html(made));
     await page.click("text=/Threads/");
