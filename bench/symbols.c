@@ -6,6 +6,7 @@
 #include "offline.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,9 @@ int main(int count, char **arguments)
         else
             file = arguments[i];
     }
+    char whole[PATH_MAX]; /* modules of recordings have absolute paths */
+    if (file && realpath(file, whole))
+        file = whole;
     if (!file) {
         fprintf(
             stderr,

@@ -51,7 +51,7 @@ bool lapse_offline_find_function(struct lapse_offline *offline, const struct lap
                                  uint64_t pc, uint64_t time_ns,
                                  struct lapse_offline_function *function);
 
-/* One file outside any recording, at addresses as linked. `build_id` is lower-case hex, "" or NULL:
+/* One file outside any recording, by its absolute path, at addresses as linked. `build_id` is lower-case hex, "" or NULL:
  * any. Frames: a single one without a name says that only a line is known; 0 or a negative errno. */
 int lapse_offline_file_frames(struct lapse_offline *offline, const char *path, const char *build_id,
                               uint64_t address, struct lapse_inline_frame *frames, uint32_t max,

@@ -196,7 +196,8 @@ class Short_Children(Program):
     periods = 4
     storm = True
     processes = 0
-    script = "exec bash -c 'for ((i = 0; i < 250; i++)); do @HOSTS@/short_children 7; s=$((s + $?)); done; times >times; echo $s'"
+    script = ("exec bash -c 'for ((i = 0; i < 250; i++)); do @HOSTS@/../hosts/short_children 7; s=$((s + $?)); done; "
+              "times >times; echo $s; exit $((s != 1750))'")
 
 
 @program
