@@ -18,11 +18,11 @@
 
 #define CLIENTS 16
 #define REQUEST_BYTES 8192
-#define PATIENCE_S 10 /* without a byte in either direction; browsers open connections ahead of need */
+#define PATIENCE_NS 10000000000 /* without a byte in either direction; browsers open connections ahead of need */
 
 struct client {
     int fd; /* -1: free */
-    time_t since; /* last progress */
+    int64_t since; /* last progress: CLOCK_MONOTONIC, so fine that no two are equal */
     size_t size;
     char request[REQUEST_BYTES + 1];
     bool answering; /* below holds; nothing more is read */
@@ -43,7 +43,7 @@ int lapse_loopback_open(struct lapse_loopback *server)
     if (server->listener < 0)
         return -errno;
     if (bind(server->listener, (struct sockaddr *)&address, size) ||
-        listen(server->listener, CLIENTS) ||
+        listen(server->listener, SOMAXCONN) ||
         getsockname(server->listener, (struct sockaddr *)&address, &size)) {
         int error = -errno;
         lapse_loopback_close(server);
@@ -152,7 +152,7 @@ static void drop(struct client *client)
 
 /* Send what the connection takes now; it is dropped when all is sent, or nobody listens any more.
  * A peer that is gone makes sendfile raise SIGPIPE, which the caller of run() ignores. */
-static void speak(struct client *client, int file, time_t now)
+static void speak(struct client *client, int file, int64_t now)
 {
     ssize_t sent = 1;
     while (sent > 0 && client->head_sent < client->head_size) {
@@ -170,7 +170,7 @@ static void speak(struct client *client, int file, time_t now)
 }
 
 /* Read what is there; answer once the request's head is complete. */
-static void hear(const struct lapse_loopback *server, struct client *client, int file, time_t now)
+static void hear(const struct lapse_loopback *server, struct client *client, int file, int64_t now)
 {
     ssize_t got = recv(client->fd, client->request + client->size, REQUEST_BYTES - client->size, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
@@ -190,7 +190,7 @@ static void hear(const struct lapse_loopback *server, struct client *client, int
         speak(client, file, now);
 }
 
-static void admit(const struct lapse_loopback *server, struct client *clients, time_t now)
+static void admit(const struct lapse_loopback *server, struct client *clients, int64_t now)
 {
     int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
@@ -215,6 +215,13 @@ static void admit(const struct lapse_loopback *server, struct client *clients, t
     place->file_sent = place->file_size = 0;
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 int lapse_loopback_run(struct lapse_loopback *server, int file, int stop)
 {
     static struct client clients[CLIENTS];
@@ -229,22 +236,21 @@ int lapse_loopback_run(struct lapse_loopback *server, int file, int stop)
         polled[CLIENTS + 1] = (struct pollfd){ .fd = stop, .events = POLLIN };
         if (poll(polled, CLIENTS + 2, 1000) < 0 && errno != EINTR)
             return -errno;
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
+        int64_t now = now_ns();
         if (polled[CLIENTS + 1].revents)
             break;
         for (int i = 0; i < CLIENTS; i++) {
             if (clients[i].fd < 0)
                 continue;
             if (polled[i].revents && clients[i].answering)
-                speak(&clients[i], file, now.tv_sec);
+                speak(&clients[i], file, now);
             else if (polled[i].revents)
-                hear(server, &clients[i], file, now.tv_sec);
-            else if (now.tv_sec - clients[i].since > PATIENCE_S)
+                hear(server, &clients[i], file, now);
+            else if (now - clients[i].since > PATIENCE_NS)
                 drop(&clients[i]);
         }
         if (polled[CLIENTS].revents)
-            admit(server, clients, now.tv_sec);
+            admit(server, clients, now);
     }
     for (int i = 0; i < CLIENTS; i++)
         if (clients[i].fd >= 0)

@@ -54,12 +54,23 @@ static int name_place(struct lapse_record_place *place, const char *output)
     return 0;
 }
 
+/* /dev/stdout and the like, also where a file is behind them: a recording takes the place of the file
+ * of its name, and no name can take the place of a descriptor. */
+static bool is_descriptor(const char *output)
+{
+    static const char *const starts[] = { "/dev/std", "/dev/fd/", "/proc/self/fd/" };
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (!strncmp(output, starts[i], strlen(starts[i])))
+            return true;
+    return false;
+}
+
 /* What no recording can be called, or NULL. */
 static const char *refusal(const char *output)
 {
     struct stat status;
     const char *slash = strrchr(output, '/'), *base = slash ? slash + 1 : output;
-    if (!strcmp(output, "-"))
+    if (!strcmp(output, "-") || is_descriptor(output))
         return "a recording needs a file, it cannot go to standard output";
     if (!*output)
         return "the name is empty";

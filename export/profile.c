@@ -14,7 +14,8 @@
 
 #define PROGRESS_SAMPLES 65536u
 
-/* Arguments as a shell would take them back. */
+/* Arguments as a shell would take them back. Empty ones at the end are what a program has made of its own while
+ * it called itself something else. */
 static const char *join_arguments(struct lapse_strings *strings,
                                   const struct lapse_session *session)
 {
@@ -23,7 +24,10 @@ static const char *join_arguments(struct lapse_strings *strings,
     FILE *to = open_memstream(&text, &size);
     if (!to)
         return NULL;
-    for (uint32_t i = 0; i < session->argument_count; i++) {
+    uint32_t count = session->argument_count;
+    while (count && !*session->arguments[count - 1])
+        count--;
+    for (uint32_t i = 0; i < count; i++) {
         const char *argument = session->arguments[i];
         bool plain = *argument &&
                      !argument[strspn(argument, "abcdefghijklmnopqrstuvwxyz"

@@ -47,8 +47,8 @@ static int loss_notes(struct lapse_profile *profile)
     if (lost->dropped_spans)
         error |= note(profile, "%" PRIu64 " spans dropped (buffer full, or nested too deep)", lost->dropped_spans);
     if (lost->late_ticks)
-        error |= note(profile, "%" PRIu64 " samples were due but their thread ended before: shown as "
-                      "[not sampled]", lost->late_ticks);
+        error |= note(profile, "ticks that were due when their thread ended: %" PRIu64 ", shown as [not sampled]",
+                      lost->late_ticks);
     if (lost->truncated)
         error |= note(profile, "%" PRIu64 " stacks cut at the depth limit: below [truncated]",
                       lost->truncated);

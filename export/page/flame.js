@@ -128,7 +128,12 @@ class FlameView extends Plot {
     /* For print: no later frame will come. */
     complete() {
         if (this.isBehind()) this.rebuild();
+        this.window = this.target;
+        this.move = null;
         this.picture.make(Infinity);
+    }
+    printHeight() {
+        return this.picture.depth * ROW + 8;
     }
     /* The picture is made for a window and one more at each side. */
     aim(picture, [low, high]) {

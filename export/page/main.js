@@ -145,16 +145,38 @@ class Page {
         }
         this.legend.append(make("span", { class: "hint", textContent: "? keys" }));
     }
+    /* Paper shows the view in the light, drawn for the width of a page (`data-print` in
+     * page.css) before it is laid out, and the functions that hold most time. */
     listenPrint() {
+        const root = document.documentElement;
         let before = null;
         addEventListener("beforeprint", () => {
-            before = this.choice.theme;
+            const { choice } = this,
+                { flame, table, summary } = this.views,
+                part = this.views[choice.view];
+            if (before) return;
+            before = { theme: choice.theme, top: part.scroller ? part.scroller.scrollTop : 0 };
             this.setTheme("light");
-            this.views.flame.complete();
-            for (const part of Object.values(this.views)) if (part.surface) part.surface.draw();
+            root.dataset.print = choice.view;
+            flame.complete();
+            if (choice.view !== "summary") {
+                const rows = choice.view === "table" ? table.rows : choice.weights.functions();
+                this.printed = part.element.parentNode.appendChild(summary.functions(rows, 60));
+            }
+            if (part.surface) part.print();
             this.overview.surface.draw();
         });
-        addEventListener("afterprint", () => before && this.setTheme(before));
+        addEventListener("afterprint", () => {
+            if (!before) return;
+            const part = this.views[this.choice.view],
+                { theme, top } = before;
+            before = null;
+            delete root.dataset.print;
+            if (this.printed) this.printed.remove();
+            if (part.surface) part.pane.style.height = "";
+            this.setTheme(theme);
+            if (part.scroller) part.scroller.scrollTop = top;
+        });
     }
 }
 

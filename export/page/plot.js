@@ -39,6 +39,17 @@ class Plot {
     setContent(content, height) {
         this.spacer.style.height = Math.max(0, content - height) + "px";
     }
+    /* As much as a page of paper holds, from the top. Twice, since the first drawing finds the height. */
+    print() {
+        for (let i = 0; i < 2; i++) {
+            this.surface.draw();
+            this.pane.style.height = Math.min(1050, Math.max(120, this.printHeight())) + "px";
+        }
+        this.surface.draw();
+    }
+    printHeight() {
+        return this.content;
+    }
     get axisWidth() {
         return Math.max(1, this.pane.clientWidth - this.left);
     }

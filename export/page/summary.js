@@ -28,7 +28,7 @@ class Summary {
             make("h2", { dir: "ltr", textContent: elideText(shownName(profile.title), 400) }),
             this.tiles(),
             this.warnings(),
-            this.top(),
+            this.functions(choice.weights.functions(), 12),
             this.processes(),
             this.losses(),
         ];
@@ -72,10 +72,10 @@ class Summary {
             ? make("section", {}, make("h3", { textContent: "Keep in mind" }), list)
             : null;
     }
-    top() {
+    /* The first `most` of the rows. */
+    functions(rows, most) {
         const { choice } = this,
             { weights } = choice,
-            rows = weights.functions().slice(0, 12),
             table = make("table", { class: "plain" });
         table.append(
             make(
@@ -86,7 +86,7 @@ class Summary {
                 ),
             ),
         );
-        for (const row of rows) {
+        for (const row of rows.slice(0, most)) {
             const range = shareInterval(
                 row.self,
                 weights.whole,
@@ -127,8 +127,13 @@ class Summary {
         }
         return make(
             "section",
-            {},
-            make("h3", { textContent: "Most time in the function itself" }),
+            { class: "functions" },
+            make("h3", {
+                textContent:
+                    rows.length > most
+                        ? `The first ${most} of ${countText(rows.length)} functions`
+                        : "Functions",
+            }),
             table,
         );
     }

@@ -49,7 +49,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 mkfifo pipe
 mkdir folder
-for name in - '' . .. folder/ folder/.. /dev/null pipe; do
+for name in - '' . .. folder/ folder/.. /dev/null pipe /dev/stdout /dev/fd/1 /proc/self/fd/2; do
     status 2 "$lapse" record -o "$name" -- touch ran
     says err "not run"
 done

@@ -212,6 +212,17 @@ test("what is printed fits the paper", async () => {
         }, width);
         assert.equal(wide, 0, `pictures wider than ${width} pixels of paper`);
     }
+    await page.emulateMedia({ media: "screen" });
+    const rows = (await sumsOfPage(page)).rows.length;
+    for (const view of ["1", "2", "3"]) {
+        await page.keyboard.press(view);
+        await page.waitForTimeout(100);
+        await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+        assert.equal(await page.locator(".body > .functions tr:has(td)").count(), Math.min(rows, 60));
+        await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+        assert.equal(await page.locator(".body > .functions").count(), 0);
+        assert.equal(await page.getAttribute("html", "data-print"), null);
+    }
     assert.deepEqual(page.problems, []);
     await page.close();
 });

@@ -106,10 +106,32 @@ test("silent, broken and many clients keep nobody waiting", async () => {
     );
     const broken = createConnection(Number(url.port), "127.0.0.1").on("error", () => {});
     broken.write(Buffer.concat([Buffer.from("GET "), Buffer.alloc(9000, 65)]));
-    const began = Date.now();
-    assert.equal((await ask(url.pathname)).status, 200);
-    assert.ok(Date.now() - began < 3000);
-    for (const socket of [...silent, broken]) socket.destroy();
+    try {
+        const began = Date.now();
+        assert.equal((await ask(url.pathname)).status, 200);
+        assert.ok(Date.now() - began < 3000);
+    } finally {
+        for (const socket of [...silent, broken]) socket.destroy();
+    }
+});
+
+test("who has been silent longest goes first, also within a second", async () => {
+    const connected = () =>
+        new Promise((resolve) => {
+            const socket = createConnection(Number(url.port), "127.0.0.1", () => resolve(socket)).on("error", () => {});
+        });
+    const sockets = [];
+    try {
+        for (let i = 0; i < 16; i++) sockets.push(await connected());
+        const slow = await connected(),
+            reply = new Promise((resolve) => slow.once("data", resolve).once("close", () => resolve("closed")));
+        for (let i = 0; i < 12; i++) sockets.push(await connected());
+        slow.write(`GET ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\n\r\n`);
+        assert.match(String(await reply), /^HTTP\/1\.1 200 /);
+        slow.destroy();
+    } finally {
+        for (const socket of sockets) socket.destroy();
+    }
 });
 
 /* A page that does not fit into the buffers between two ends of a connection. */
